@@ -1,0 +1,326 @@
+//! Compiled signatures: shared anchors find candidate lines, required literals choose the signatures to try, the
+//! precise pattern decides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
+
+use aho_corasick::{AhoCorasick, MatchKind, packed};
+use firstfault_model::source::Source;
+use regex::bytes::{Regex, RegexBuilder};
+
+use crate::literals;
+use crate::load::{LoadedPack, MIN_LITERAL, signature_name};
+use crate::pack::{Block, Probe, Signature};
+
+/// Most anchors that all packs together may need.
+pub const MAX_ANCHORS: usize = 256;
+/// Bytes of an anchor that are looked for; more would not make it rarer.
+const ANCHOR_LENGTH: usize = 24;
+/// The first line of every Python traceback.
+pub const TRACEBACK: &[u8] = b"Traceback (most recent call last)";
+
+/// Who gets the hits of a signature.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Consumer {
+    /// The host makes events of this symptom.
+    Symptom(String),
+    /// The rule module of this name.
+    Module(String),
+}
+
+/// One signature, ready to be tried.
+#[derive(Debug)]
+pub struct CompiledSignature {
+    /// `pack/name`.
+    pub id: String,
+    /// Its name within the pack.
+    pub name: String,
+    /// Who gets its hits.
+    pub consumer: Consumer,
+    /// As it is written.
+    pub spec: Signature,
+    /// Sources in which it is first-hand.
+    pub sources: Vec<Source>,
+    pattern: LazyPattern,
+    unless: Option<LazyPattern>,
+}
+
+impl CompiledSignature {
+    /// The precise pattern; `None` if it is too large to compile (which `check` refuses).
+    pub fn pattern(&self) -> Option<&Regex> {
+        self.pattern.get()
+    }
+
+    /// Whether the line is excepted.
+    pub fn excepted(&self, line: &[u8]) -> bool {
+        self.unless.as_ref().and_then(LazyPattern::get).is_some_and(|r| r.is_match(line))
+    }
+
+    /// Whether it is tried on a stream of this source. In the output of a job, and in a file of no stated kind, any line
+    /// may be quoted; a system log holds the kernel's lines.
+    #[must_use]
+    pub fn applies_to(&self, source: &Source) -> bool {
+        match source {
+            Source::App | Source::Unstated => true,
+            Source::Syslog => self.first_hand_in(source),
+            _ => self.sources.contains(source),
+        }
+    }
+
+    /// Whether a line in such a stream is first-hand: written by whom it speaks of.
+    #[must_use]
+    pub fn first_hand_in(&self, source: &Source) -> bool {
+        self.sources.contains(source)
+            || *source == Source::Unstated
+            || (*source == Source::Syslog && self.sources.contains(&Source::Kernel))
+    }
+}
+
+#[derive(Debug)]
+struct LazyPattern {
+    text: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+impl LazyPattern {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), compiled: OnceLock::new() }
+    }
+
+    fn get(&self) -> Option<&Regex> {
+        self.compiled.get_or_init(|| compile(&self.text).ok()).as_ref()
+    }
+}
+
+fn compile(pattern: &str) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(pattern).unicode(false).size_limit(4 << 20).build()
+}
+
+/// One probe, ready to be tried.
+#[derive(Debug)]
+pub struct CompiledProbe {
+    /// `pack/id`.
+    pub id: String,
+    /// As it is written.
+    pub spec: Probe,
+    /// Sources.
+    pub sources: Vec<Source>,
+    /// One of these is in every matching line.
+    pub literals: Vec<Vec<u8>>,
+    pattern: LazyPattern,
+}
+
+impl CompiledProbe {
+    /// The pattern.
+    pub fn pattern(&self) -> Option<&Regex> {
+        self.pattern.get()
+    }
+}
+
+enum Anchors {
+    Packed(packed::Searcher),
+    Automaton(AhoCorasick),
+}
+
+/// All signatures of a rule set.
+pub struct Matcher {
+    anchors: Anchors,
+    anchor_texts: Vec<Vec<u8>>,
+    literals: AhoCorasick,
+    owners: Vec<Vec<u32>>,
+    tracebacks: Vec<u32>,
+    signatures: Vec<CompiledSignature>,
+    probes: Vec<CompiledProbe>,
+}
+
+impl std::fmt::Debug for Matcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Matcher").field("signatures", &self.signatures.len()).finish_non_exhaustive()
+    }
+}
+
+impl Matcher {
+    /// Compiles the signatures of the packs, in their order.
+    ///
+    /// # Errors
+    /// A pattern that does not compile, or too many anchors.
+    pub fn new(packs: &[LoadedPack]) -> Result<Self, String> {
+        let mut signatures = Vec::new();
+        let mut probes = Vec::new();
+        let mut chosen: BTreeSet<Vec<u8>> = BTreeSet::new();
+        let mut literal_owners: BTreeMap<Vec<u8>, Vec<u32>> = BTreeMap::new();
+        let mut tracebacks = Vec::new();
+        let mut shared: Vec<&[u8]> = packs.iter().flat_map(|p| &p.pack.anchors).map(String::as_bytes).collect();
+        shared.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+        for pack in packs {
+            for (i, spec) in pack.pack.signatures.iter().enumerate() {
+                let name = signature_name(spec, i);
+                let id = format!("{}/{name}", pack.pack.pack.name);
+                let index = u32::try_from(signatures.len()).map_err(|_| "too many signatures".to_owned())?;
+                let required = match spec.block {
+                    Block::Traceback => {
+                        tracebacks.push(index);
+                        Vec::new()
+                    }
+                    Block::Line | Block::ThreeLines => {
+                        let best = literals::required(&spec.pattern, MIN_LITERAL).map_err(|e| format!("{id}: {e}"))?;
+                        let all = literals::all_required(&spec.pattern).map_err(|e| format!("{id}: {e}"))?;
+                        chosen.extend(anchors_of(&best, &all, &shared));
+                        best
+                    }
+                };
+                for literal in required {
+                    literal_owners.entry(literal).or_default().push(index);
+                }
+                let consumer = match (&spec.symptom, &pack.module) {
+                    (Some(symptom), _) => Consumer::Symptom(symptom.clone()),
+                    (None, Some(module)) => Consumer::Module(module.clone()),
+                    (None, None) => return Err(format!("{id}: has no consumer")),
+                };
+                signatures.push(CompiledSignature {
+                    id,
+                    name,
+                    consumer,
+                    sources: spec.sources.iter().map(|s| Source::parse(s)).collect(),
+                    pattern: LazyPattern::new(&spec.pattern),
+                    unless: spec.unless.as_deref().map(LazyPattern::new),
+                    spec: spec.clone(),
+                });
+            }
+            for spec in &pack.pack.probes {
+                probes.push(CompiledProbe {
+                    id: format!("{}/{}", pack.pack.pack.name, spec.id),
+                    sources: spec.sources.iter().map(|s| Source::parse(s)).collect(),
+                    literals: literals::required(&spec.pattern, MIN_LITERAL).map_err(|e| format!("{}: {e}", spec.id))?,
+                    pattern: LazyPattern::new(&spec.pattern),
+                    spec: spec.clone(),
+                });
+            }
+        }
+        if !tracebacks.is_empty() {
+            literal_owners.entry(TRACEBACK.to_vec()).or_default().extend(&tracebacks);
+            chosen.insert(TRACEBACK.to_vec());
+        }
+        let all: Vec<Vec<u8>> = chosen.iter().cloned().collect();
+        chosen.retain(|a| !all.iter().any(|b| b != a && memmem(a, b)));
+        let anchor_texts: Vec<Vec<u8>> = chosen.into_iter().collect();
+        if anchor_texts.len() > MAX_ANCHORS {
+            return Err(format!(
+                "the packs need {} anchors, at most {MAX_ANCHORS} keep reading fast: list shared words of the patterns under `anchors`",
+                anchor_texts.len()
+            ));
+        }
+        let (texts, owners): (Vec<_>, Vec<_>) = literal_owners.into_iter().unzip();
+        Ok(Self {
+            anchors: build_anchors(&anchor_texts)?,
+            anchor_texts,
+            literals: AhoCorasick::builder().match_kind(MatchKind::Standard).build(&texts).map_err(|e| e.to_string())?,
+            owners,
+            tracebacks,
+            signatures,
+            probes,
+        })
+    }
+
+    /// Offset of the first anchor at or after `at`.
+    #[must_use]
+    pub fn find_anchor(&self, haystack: &[u8], at: usize) -> Option<usize> {
+        match &self.anchors {
+            Anchors::Packed(searcher) => {
+                searcher.find_in(haystack, aho_corasick::Span { start: at, end: haystack.len() }).map(|m| m.start())
+            }
+            Anchors::Automaton(automaton) => {
+                automaton.find(aho_corasick::Input::new(haystack).range(at..)).map(|m| m.start())
+            }
+        }
+    }
+
+    /// Indices of the signatures whose required literals the line has, ascending.
+    #[must_use]
+    pub fn candidates(&self, line: &[u8]) -> BTreeSet<u32> {
+        let mut out = BTreeSet::new();
+        for found in self.literals.find_overlapping_iter(line) {
+            if let Some(owners) = self.owners.get(found.pattern().as_usize()) {
+                out.extend(owners);
+            }
+        }
+        out
+    }
+
+    /// Signatures over tracebacks.
+    #[must_use]
+    pub fn tracebacks(&self) -> &[u32] {
+        &self.tracebacks
+    }
+
+    /// A signature by its index.
+    #[must_use]
+    pub fn signature(&self, index: u32) -> Option<&CompiledSignature> {
+        self.signatures.get(index as usize)
+    }
+
+    /// All signatures.
+    #[must_use]
+    pub fn signatures(&self) -> &[CompiledSignature] {
+        &self.signatures
+    }
+
+    /// All probes.
+    #[must_use]
+    pub fn probes(&self) -> &[CompiledProbe] {
+        &self.probes
+    }
+
+    /// The literals that find candidate lines.
+    #[must_use]
+    pub fn anchors(&self) -> &[Vec<u8>] {
+        &self.anchor_texts
+    }
+
+    /// Compiles every pattern now.
+    ///
+    /// # Errors
+    /// The first that does not compile.
+    pub fn check(&self) -> Result<(), String> {
+        for signature in &self.signatures {
+            compile(&signature.spec.pattern).map_err(|e| format!("{}: {e}", signature.id))?;
+            if let Some(unless) = &signature.spec.unless {
+                compile(unless).map_err(|e| format!("{}: unless: {e}", signature.id))?;
+            }
+        }
+        for probe in &self.probes {
+            compile(&probe.spec.pattern).map_err(|e| format!("{}: {e}", probe.id))?;
+        }
+        Ok(())
+    }
+}
+
+fn build_anchors(texts: &[Vec<u8>]) -> Result<Anchors, String> {
+    let mut config = packed::Config::new();
+    config.match_kind(packed::MatchKind::LeftmostFirst);
+    // The limits guard against sets of thousands; ours is capped, and measured to be fast.
+    config.heuristic_pattern_limits(false);
+    if let Some(searcher) = config.builder().extend(texts).build() {
+        return Ok(Anchors::Packed(searcher));
+    }
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostFirst)
+        .build(texts)
+        .map(Anchors::Automaton)
+        .map_err(|e| e.to_string())
+}
+
+/// Anchors for one signature: shared ones if some required set lies within them, else the first bytes of its best set.
+fn anchors_of(best: &[Vec<u8>], all: &[Vec<Vec<u8>>], shared: &[&[u8]]) -> Vec<Vec<u8>> {
+    let within = |literal: &Vec<u8>| shared.iter().find(|s| memmem(literal, s)).map(|s| s.to_vec());
+    for set in all {
+        if let Some(anchors) = set.iter().map(within).collect::<Option<Vec<_>>>() {
+            return anchors;
+        }
+    }
+    best.iter().map(|l| l.get(..l.len().min(ANCHOR_LENGTH)).unwrap_or(l).to_vec()).collect()
+}
+
+fn memmem(haystack: &[u8], needle: &[u8]) -> bool {
+    !needle.is_empty() && haystack.windows(needle.len()).any(|w| w == needle)
+}
