@@ -1,1 +1,39 @@
-//! placeholder
+//! The engine: pure, staged, deterministic. No I/O, no clock, no randomness, no floats, no hash order.
+//!
+//! ```text
+//! case ── plan ──> host events + batches for rule modules
+//!      ── Graph::new(events) ──> places, onsets, scope, cause edges
+//!      ── Graph::amend(amendments) ──> the same, amended (at most three rounds)
+//!      ── conclude ──> finding
+//! ```
+//! Between the stages the host runs the rule modules; the engine knows nothing of how.
+
+pub mod case;
+pub mod conclude;
+pub mod confidence;
+pub mod coverage;
+pub mod cycles;
+pub mod decision;
+pub mod digest;
+pub mod document;
+pub mod edges;
+pub mod event;
+pub mod evidence;
+pub mod graph;
+pub mod missing;
+pub mod order;
+pub mod plan;
+pub mod progress;
+pub mod roots;
+pub mod scope;
+pub mod summary;
+pub mod suspects;
+pub mod view;
+
+pub use case::Case;
+pub use conclude::conclude;
+pub use graph::Graph;
+pub use plan::{Batch, ExtractPlan, plan};
+
+/// Version of the engine, part of every diagnosis.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

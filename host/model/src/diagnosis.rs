@@ -107,6 +107,8 @@ names! {
         Cleared = "cleared",
         /// The attempt went on for long after it.
         Survived = "survived",
+        /// The workload printed it; the log of whom it speaks does not have it, or nobody vouches for it.
+        Quoted = "quoted",
     }
 }
 

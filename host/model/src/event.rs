@@ -32,6 +32,7 @@ pub enum Basis {
 }
 
 /// A change to the graph that a rule module asks for.
+#[expect(clippy::large_enum_variant, reason = "there are few of them, and they are short-lived")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Amendment {
     /// `cause` explains `effect` (event numbers).

@@ -83,3 +83,20 @@ pub struct Hit {
     /// Time of the last line.
     pub last_time: Option<Stamp>,
 }
+
+/// A line that a probe reads: how far the workload came, or that it finished.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgressMark {
+    /// `pack/probe`.
+    pub probe: String,
+    /// Whether it says that the workload finished.
+    pub completion: bool,
+    /// Where it lies.
+    pub at: Position,
+    /// The step, if the line tells it.
+    pub step: Option<u64>,
+    /// Milliseconds of a step, as the line tells it or as the gap to the mark before.
+    pub step_ms: Option<u64>,
+    /// Its time.
+    pub time: Option<Stamp>,
+}

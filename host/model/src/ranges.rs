@@ -45,7 +45,8 @@ pub fn rank_ranges(ranks: &BTreeSet<u32>) -> Vec<(u32, u32)> {
 pub fn format_nodes<'a>(nodes: impl IntoIterator<Item = &'a str>) -> String {
     let sorted: BTreeSet<&str> = nodes.into_iter().collect();
     // (prefix, digits) with equal prefix and equal width are one bracket.
-    let mut groups: Vec<(&str, usize, Vec<(u64, &str)>)> = Vec::new();
+    type Numbers<'a> = Vec<(u64, &'a str)>;
+    let mut groups: Vec<(&str, usize, Numbers<'_>)> = Vec::new();
     let mut plain: Vec<&str> = Vec::new();
     for node in sorted {
         let cut = node.trim_end_matches(|c: char| c.is_ascii_digit()).len();

@@ -1,1 +1,22 @@
-//! placeholder
+//! From bytes to hits.
+//!
+//! Streams are read in fixed chunks by several threads; one packed search over each chunk finds the few lines that some rule may
+//! want; only on those are prefixes peeled and patterns tried; what matches is collapsed by place and key. The result
+//! depends on the bytes alone: not on the number of threads, the order of the inputs, or the borders of chunks within a
+//! line's neighbourhood.
+
+pub mod block;
+pub mod bytes;
+pub mod clock;
+pub mod collapse;
+pub mod input;
+pub mod locate;
+pub mod prefix;
+pub mod probe;
+pub mod read;
+pub mod scan;
+pub mod segment;
+pub mod stamp;
+
+pub use input::{Input, Part};
+pub use read::{Reading, ReaderLimits, read};

@@ -68,7 +68,7 @@ pub mod connector {
         path: "/tmp/witfix",
         world: "firstfault:sdk-connector/connector-piece",
         pub_export_macro: true,
-        export_macro_name: "export_connector",
+        export_macro_name: "export_connector_interface",
         default_bindings_module: "firstfault_plugin::bindings::connector",
         with: {
             "firstfault:plugin/types@0.1.0": crate::bindings::host::firstfault::plugin::types,
@@ -89,7 +89,7 @@ pub mod collector {
         path: "/tmp/witfix",
         world: "firstfault:sdk-collector/collector-piece",
         pub_export_macro: true,
-        export_macro_name: "export_collector",
+        export_macro_name: "export_collector_interface",
         default_bindings_module: "firstfault_plugin::bindings::collector",
         additional_derives: [PartialEq, Eq],
         with: {
@@ -111,7 +111,7 @@ pub mod rules {
         path: "/tmp/witfix",
         world: "firstfault:sdk-rules/rules-piece",
         pub_export_macro: true,
-        export_macro_name: "export_rules",
+        export_macro_name: "export_rules_interface",
         default_bindings_module: "firstfault_plugin::bindings::rules",
         additional_derives: [PartialEq, Eq],
         with: {

@@ -1,0 +1,139 @@
+//! From the graph to the finding.
+
+use firstfault_model::diagnosis::{Confidence, Exit, Finding, Lineage, LimitReached, Terminal, Verdict, Workload};
+use firstfault_model::ranges::format_nodes;
+use firstfault_rules::pack::Role;
+use firstfault_rules::ruleset::RuleSet;
+
+use crate::case::Case;
+use crate::evidence::Ledger;
+use crate::graph::{Graph, MAX_EVENTS};
+use crate::progress::Seen;
+use crate::roots::{self, Judgement};
+use crate::{confidence, coverage, decision, document, missing, summary, suspects};
+
+/// Concludes. The finding depends on the case and the rules alone.
+#[must_use]
+pub fn conclude(graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
+    let seen = Seen::of(case);
+    let judgement = roots::judge(graph, case, rules, &seen);
+    let accused =
+        if judgement.verdict == Verdict::Undetermined { suspects::accused(graph, rules, &judgement) } else { Vec::new() };
+    let gaps = missing::gaps(graph, case, rules, &judgement, &accused);
+    let (could_change, gap_ids) = missing::listed(&gaps, case);
+    let confidences: Vec<(Confidence, String)> =
+        judgement.roots.iter().map(|r| confidence::confidence(r, graph, case, rules, &seen, &gaps)).collect();
+    let mut ledger = Ledger::default();
+    let mut root_causes = document::root_causes(graph, case, rules, &judgement.roots, &confidences, &mut ledger);
+    let decided_by = |suspect: &suspects::Accused| {
+        let node = suspect.event_place.node.as_deref();
+        gaps.iter()
+            .enumerate()
+            .filter(|(_, g)| g.node.is_none() || g.node.as_deref() == node)
+            .filter_map(|(i, _)| gap_ids.get(&i).cloned())
+            .collect()
+    };
+    let suspects = document::suspects(graph, case, rules, &accused, decided_by, &mut ledger);
+    let (symptoms, explains) = document::symptom_groups(graph, case, rules, &judgement, &mut ledger);
+    for root in &mut root_causes {
+        root.explains = explains.get(&root.id).cloned().unwrap_or_default();
+    }
+    let (ruled_out, context) = document::the_rest(graph, case, rules, &judgement, &mut ledger);
+    let affected = document::affected(graph, &judgement);
+    let levels: Vec<Confidence> = confidences.iter().map(|(c, _)| *c).collect();
+    let main_effect = symptoms
+        .iter()
+        .filter(|s| s.role == Role::Effect.name() || s.role == Role::Either.name())
+        .filter(|s| !s.symptom.ends_with(".silent_rank"))
+        .max_by_key(|s| (s.rank_count, s.node_count, s.count))
+        .map(|s| s.title.as_str());
+    let summary = summary::summary(&summary::Parts {
+        verdict: judgement.verdict,
+        state: judgement.state,
+        roots: &root_causes,
+        suspects: &suspects,
+        affected: &affected,
+        main_effect,
+        gaps: &gaps,
+    });
+    let mut limits = case.limits.clone();
+    if graph.dropped > 0 {
+        limits.push(LimitReached { what: "events".into(), cap: MAX_EVENTS as u64, dropped: graph.dropped });
+    }
+    Finding {
+        verdict: judgement.verdict,
+        summary,
+        workload: workload(case),
+        lineage: Lineage::default(),
+        terminal_state: judgement.state,
+        terminal: terminal(case, &judgement, graph),
+        decision: decision::decide(graph, case, rules, &judgement, &levels),
+        responsible: decision::responsible(graph, rules, &judgement),
+        progress: seen.progress,
+        hang: seen.hang,
+        root_causes,
+        suspects,
+        symptoms,
+        ruled_out,
+        context,
+        affected,
+        evidence: ledger.into_list(),
+        coverage: coverage::coverage(case),
+        could_change_the_verdict: could_change,
+        unrecognised: Vec::new(),
+        limits,
+        clocks: Vec::new(),
+        not_read: case.not_read.clone(),
+    }
+}
+
+fn workload(case: &Case) -> Workload {
+    let d = case.context.document.clone();
+    let nodes = case.node_names();
+    Workload {
+        scheduler: d.scheduler,
+        cluster: d.cluster,
+        id: d.id,
+        attempt: d.attempt,
+        name: d.name,
+        user: d.user,
+        account: d.account,
+        partition: d.partition,
+        node_count: u32::try_from(case.context.nodes.len()).unwrap_or(u32::MAX),
+        nodes: format_nodes(nodes),
+        rank_count: case.context.rank_count(),
+        start: d.start,
+        end: d.end,
+    }
+}
+
+fn terminal(case: &Case, judgement: &Judgement, graph: &Graph) -> Terminal {
+    let document = case.context.document.terminal.clone().unwrap_or_default();
+    let code = document.exit_code;
+    let marker = judgement
+        .state_event
+        .and_then(|i| graph.events.get(i as usize)?.hits.first().copied())
+        .and_then(|h| case.hits.get(h as usize))
+        .map(|h| h.text.chars().take(200).collect());
+    Terminal {
+        state: judgement.state,
+        raw: document.raw,
+        reason: document.reason,
+        requeued: document.requeued,
+        exit: Exit {
+            code,
+            signal: document.signal,
+            marker,
+            trust: match (code, document.signal) {
+                (_, Some(_)) => "exact",
+                (Some(code), None) if code > 128 => "ambiguous_128",
+                (Some(_), None) => "exact",
+                (None, None) => "unknown",
+            }
+            .to_owned(),
+        },
+        source: judgement.state_source.to_owned(),
+        ended_by_uid: None,
+        failed_step: None,
+    }
+}

@@ -1,0 +1,90 @@
+//! How far the workload came, and whether it stood still before it ended.
+
+use firstfault_model::diagnosis::{Hang, Progress};
+use firstfault_model::hit::ProgressMark;
+use firstfault_model::time::{MILLI, MINUTE, SECOND, Timestamp};
+
+use crate::case::Case;
+use crate::event::Event;
+use crate::order::CLOCK_BOUND;
+
+/// A stall is at least this long.
+const LEAST_STALL: i64 = 10 * MINUTE;
+/// And at least this many steps.
+const STALL_STEPS: i64 = 10;
+
+/// Progress as it was seen.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    /// For the document.
+    pub progress: Option<Progress>,
+    /// For the document.
+    pub hang: Option<Hang>,
+    /// The latest report with a time.
+    pub last_time: Option<Timestamp>,
+    /// Nanoseconds of a step, if known.
+    pub step: Option<i64>,
+    /// Marks by stream, for events without times.
+    steps: Vec<ProgressMark>,
+    /// Marks that say that the workload finished.
+    pub completions: Vec<ProgressMark>,
+}
+
+impl Seen {
+    /// From the marks of a case.
+    #[must_use]
+    pub fn of(case: &Case) -> Self {
+        let steps: Vec<ProgressMark> = case.marks.iter().filter(|m| !m.completion).cloned().collect();
+        let completions: Vec<ProgressMark> = case.marks.iter().filter(|m| m.completion).cloned().collect();
+        // The latest report; of streams without times the last one in canonical order.
+        let last = steps.iter().max_by_key(|m| (m.time.map(|t| t.time), m.at));
+        let last_time = last.and_then(|m| m.time).map(|t| t.time);
+        let mut millis: Vec<u64> = steps.iter().filter_map(|m| m.step_ms).collect();
+        millis.sort_unstable();
+        let median = millis.get(millis.len() / 2).copied();
+        let step = median.and_then(|ms| i64::try_from(ms).ok()).map(|ms| ms.saturating_mul(MILLI));
+        let stalled = match (last_time, case.context.document.end) {
+            (Some(last), Some(end)) => Some(end.since(last).max(0)),
+            _ => None,
+        };
+        let limit = LEAST_STALL.max(step.unwrap_or(0).saturating_mul(STALL_STEPS));
+        let progress = last.map(|mark| Progress {
+            last_step: mark.step,
+            last_time,
+            median_step_ms: median,
+            stalled_for_ms: stalled.and_then(|s| u64::try_from(s / MILLI).ok()),
+            marker: mark.probe.clone(),
+        });
+        let hang = stalled.map(|s| Hang { detected: s > limit, since: (s > limit).then_some(last_time).flatten() });
+        Self { progress, hang, last_time, step, steps, completions }
+    }
+
+    /// Whether it stood still for long before it ended.
+    #[must_use]
+    pub fn stalled(&self) -> bool {
+        self.hang.as_ref().is_some_and(|h| h.detected)
+    }
+
+    /// Whether the workload went on for long after an event.
+    #[must_use]
+    pub fn survived(&self, event: &Event) -> bool {
+        let margin = CLOCK_BOUND + self.step.unwrap_or(30 * SECOND).saturating_mul(3);
+        match (event.onset.filter(|o| o.to.0 != i64::MAX), self.last_time) {
+            (Some(onset), Some(last)) => {
+                let until = event.last_seen.map_or(onset.to, |seen| seen.max(onset.to));
+                last.since(until) > margin
+            }
+            _ => self.steps.iter().any(|m| m.at.stream == event.last.stream && m.at.offset > event.last.offset),
+        }
+    }
+
+    /// Whether an event stands behind a line that says that the workload finished.
+    #[must_use]
+    pub fn after_completion(&self, event: &Event) -> bool {
+        self.completions.iter().any(|mark| match (mark.time, event.onset) {
+            _ if mark.at.stream == event.first.stream => mark.at.offset < event.first.offset,
+            (Some(done), Some(onset)) => onset.to >= done.time.shifted(-done.uncertainty),
+            _ => false,
+        })
+    }
+}

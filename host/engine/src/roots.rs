@@ -1,0 +1,297 @@
+//! The verdict: which unexplained events are the cause.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use firstfault_model::diagnosis::{Relation, RuledOut, TerminalState, Verdict};
+use firstfault_model::source::Source;
+use firstfault_model::taxonomy::Domain;
+use firstfault_rules::matcher::CompiledSignature;
+use firstfault_rules::pack::Role;
+use firstfault_rules::ruleset::RuleSet;
+
+use crate::case::{Case, NodeCoverage};
+use crate::event::{Event, Scope};
+use crate::graph::Graph;
+use crate::order;
+use crate::progress::Seen;
+
+/// Events of one fault at one place (or, for faults of the program, in many ranks at once).
+#[derive(Debug, Clone)]
+pub struct Root {
+    /// Event numbers; the first is the earliest.
+    pub events: Vec<u32>,
+    /// All events that they explain.
+    pub effects: BTreeSet<u32>,
+    /// How it stands to the others.
+    pub relation: Relation,
+}
+
+/// What the graph says.
+#[derive(Debug, Clone)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// How it ended.
+    pub state: TerminalState,
+    /// Who says so: `context`, `log`, `none`.
+    pub state_source: &'static str,
+    /// The line that says so.
+    pub state_event: Option<u32>,
+    /// Root causes, the most responsible first.
+    pub roots: Vec<Root>,
+    /// What is not the cause, and why; by event number.
+    pub ruled_out: BTreeMap<u32, (RuledOut, Option<u32>)>,
+    /// What neither caused nor followed from the end.
+    pub context: BTreeSet<u32>,
+}
+
+/// Judges.
+#[must_use]
+pub fn judge(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> Judgement {
+    let (state, state_source, state_event) = terminal(graph, case, rules, seen);
+    let mut out = Judgement {
+        verdict: Verdict::NoFault,
+        state,
+        state_source,
+        state_event,
+        roots: Vec::new(),
+        ruled_out: BTreeMap::new(),
+        context: BTreeSet::new(),
+    };
+    for (i, event) in numbered(&graph.events) {
+        match (event.scope, event.role) {
+            (Scope::Out, _) => _ = out.ruled_out.insert(i, (RuledOut::OutOfScope, None)),
+            (Scope::Cleared, _) => _ = out.ruled_out.insert(i, (RuledOut::Cleared, None)),
+            (Scope::In, Role::Benign) => _ = out.ruled_out.insert(i, (RuledOut::Benign, None)),
+            _ => {}
+        }
+    }
+    if state == TerminalState::Completed {
+        for (i, event) in numbered(&graph.events) {
+            if event.scope == Scope::In && event.role != Role::Benign {
+                out.context.insert(i);
+            }
+        }
+        return out;
+    }
+    let candidates = candidates(graph, case, rules, seen, &mut out);
+    out.roots = arrange(graph, case, rules, candidates, &mut out.ruled_out);
+    let evident = graph.events.iter().enumerate().any(|(i, e)| {
+        let number = u32::try_from(i).unwrap_or(u32::MAX);
+        e.scope == Scope::In
+            && matches!(e.role, Role::Cause | Role::Effect | Role::Either)
+            && !out.ruled_out.contains_key(&number)
+            && !out.context.contains(&number)
+    });
+    out.verdict = if !out.roots.is_empty() {
+        Verdict::Attributed
+    } else if evident || is_failure(state) {
+        Verdict::Undetermined
+    } else {
+        Verdict::NoFault
+    };
+    out
+}
+
+/// Events with their numbers.
+pub fn numbered(events: &[Event]) -> impl Iterator<Item = (u32, &Event)> {
+    (0_u32..).zip(events)
+}
+
+/// Whether a state is one of failure.
+#[must_use]
+pub const fn is_failure(state: TerminalState) -> bool {
+    !matches!(state, TerminalState::Completed | TerminalState::Running | TerminalState::Unknown | TerminalState::Suspended)
+}
+
+fn terminal(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> (TerminalState, &'static str, Option<u32>) {
+    let stated = numbered(&graph.events)
+        .filter(|(_, e)| e.scope == Scope::In && !e.quoted)
+        .find_map(|(i, e)| Some((i, e.definition(rules)?.terminal?)));
+    if let Some(state) = case.context.terminal_state().filter(|s| *s != TerminalState::Unknown) {
+        return (state, "context", stated.filter(|(_, s)| *s == state).map(|(i, _)| i));
+    }
+    if let Some((i, state)) = stated {
+        return (state, "log", Some(i));
+    }
+    let faults: Vec<&Event> = graph
+        .events
+        .iter()
+        .filter(|e| e.scope == Scope::In && matches!(e.role, Role::Cause | Role::Effect | Role::Either))
+        .collect();
+    if !seen.completions.is_empty() && faults.iter().all(|e| seen.after_completion(e)) {
+        return (TerminalState::Completed, "log", None);
+    }
+    if faults.is_empty() { (TerminalState::Unknown, "none", None) } else { (TerminalState::Failed, "log", None) }
+}
+
+/// Unexplained events that may be the cause.
+fn candidates(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, out: &mut Judgement) -> Vec<u32> {
+    let mut found = Vec::new();
+    for (i, event) in numbered(&graph.events) {
+        if event.scope != Scope::In || out.ruled_out.contains_key(&i) {
+            continue;
+        }
+        if !event.role.explains() || event.demoted.is_some() {
+            if event.role == Role::Advice {
+                out.context.insert(i);
+            }
+            continue;
+        }
+        if let Some(edge) = graph.causes_of(i).first() {
+            out.ruled_out.insert(i, (RuledOut::Explained, Some(edge.cause)));
+            continue;
+        }
+        if event.quoted && is_contradicted(event, case, rules) {
+            out.ruled_out.insert(i, (RuledOut::Quoted, None));
+            continue;
+        }
+        if seen.survived(event) && !ends_attempt(event, rules) {
+            out.ruled_out.insert(i, (RuledOut::Survived, None));
+            out.context.insert(i);
+            continue;
+        }
+        // A time limit or a cancellation after a stall ended what was already standing still.
+        let domain = event.domain(rules);
+        let by_clock = event.definition(rules).and_then(|d| d.terminal);
+        let ends_what_stood = matches!(by_clock, Some(TerminalState::Timeout | TerminalState::Cancelled | TerminalState::Deadline));
+        if domain == Domain::Scheduler && ends_what_stood && seen.stalled() {
+            out.ruled_out.insert(i, (RuledOut::Later, None));
+            continue;
+        }
+        found.push(i);
+    }
+    found
+}
+
+/// Whether an event says by itself that the attempt ended.
+fn ends_attempt(event: &Event, rules: &RuleSet) -> bool {
+    event.definition(rules).is_some_and(|d| d.terminal.is_some())
+}
+
+/// Whether the log of whom a quoted line speaks was read and does not have it.
+fn is_contradicted(event: &Event, case: &Case, rules: &RuleSet) -> bool {
+    let sources: Vec<&Source> = event
+        .hits
+        .iter()
+        .filter_map(|h| rules.matcher().signature(case.hits.get(*h as usize)?.signature))
+        .flat_map(|s: &CompiledSignature| &s.sources)
+        .collect();
+    let Some(node) = event.place.node.as_deref() else { return false };
+    sources.iter().any(|source| case.coverage_of(source, node).0 == NodeCoverage::Complete)
+}
+
+/// Joins candidates into roots, orders them, and says how they stand to each other.
+fn arrange(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    candidates: Vec<u32>,
+    ruled_out: &mut BTreeMap<u32, (RuledOut, Option<u32>)>,
+) -> Vec<Root> {
+    let mut roots = join(graph, rules, candidates);
+    if roots.is_empty() {
+        return roots;
+    }
+    // The best one, by pairs, from a canonical start.
+    let mut best = 0;
+    for i in 1..roots.len() {
+        if let (Some(a), Some(b)) = (roots.get(i), roots.get(best))
+            && better(graph, case, rules, a, b)
+        {
+            best = i;
+        }
+    }
+    let main = roots.remove(best);
+    let mut kept = vec![main];
+    for mut root in roots {
+        let (Some(main), Some(&lead)) = (kept.first(), root.events.first()) else { continue };
+        let Some(&main_lead) = main.events.first() else { continue };
+        let own: BTreeSet<u32> = root.effects.difference(&main.effects).copied().collect();
+        let overlap = root.effects.intersection(&main.effects).next().is_some();
+        let (Some(a), Some(b)) = (graph.events.get(main_lead as usize), graph.events.get(lead as usize)) else { continue };
+        let main_first = order::compare(a, b) == Some(Ordering::Less);
+        let weaker = b.quoted || (b.trust < a.trust);
+        if (main_first && own.is_empty()) || weaker || is_scheduler_act(b, rules) {
+            for event in &root.events {
+                ruled_out.insert(*event, (RuledOut::Later, Some(main_lead)));
+            }
+            continue;
+        }
+        root.relation = if overlap || own.is_empty() { Relation::Alternative } else { Relation::Independent };
+        kept.push(root);
+    }
+    // Alternatives go both ways.
+    if kept.iter().skip(1).any(|r| r.relation == Relation::Alternative)
+        && let Some(main) = kept.first_mut()
+    {
+        main.relation = Relation::Alternative;
+    }
+    kept
+}
+
+fn is_scheduler_act(event: &Event, rules: &RuleSet) -> bool {
+    event.domain(rules) == Domain::Scheduler
+}
+
+/// The same fault in many ranks at once is one root; at many devices or nodes it is many.
+fn join(graph: &Graph, rules: &RuleSet, candidates: Vec<u32>) -> Vec<Root> {
+    let mut roots: Vec<Root> = Vec::new();
+    let mut by_key: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for index in candidates {
+        let Some(event) = graph.events.get(index as usize) else { continue };
+        let place = match event.domain(rules) {
+            Domain::Hardware | Domain::Node | Domain::Network | Domain::Software => format!("{:?}", (&event.place.node, &event.place.gpu, &event.place.port, &event.place.component)),
+            _ => String::new(),
+        };
+        let effects = graph.reached_from(index);
+        match by_key.get(&(event.symptom.clone(), place.clone())).and_then(|i| roots.get_mut(*i)) {
+            Some(root) => {
+                root.events.push(index);
+                root.effects.extend(effects);
+            }
+            None => {
+                by_key.insert((event.symptom.clone(), place), roots.len());
+                roots.push(Root { events: vec![index], effects, relation: Relation::Independent });
+            }
+        }
+    }
+    for root in &mut roots {
+        let lead = |i: &u32| graph.events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first));
+        root.events.sort_by_key(|i| (lead(i), *i));
+        let events: BTreeSet<u32> = root.events.iter().copied().collect();
+        root.effects = root.effects.difference(&events).copied().collect();
+    }
+    roots
+}
+
+/// Whether `a` is the more responsible one.
+fn better(graph: &Graph, case: &Case, rules: &RuleSet, a: &Root, b: &Root) -> bool {
+    let lead = |root: &Root| root.events.first().and_then(|i| graph.events.get(*i as usize));
+    let (Some(x), Some(y)) = (lead(a), lead(b)) else { return false };
+    // First-hand evidence before quoted.
+    if x.quoted != y.quoted {
+        return y.quoted;
+    }
+    // What the workload or its node shows comes before what the scheduler did about it, unless the order says otherwise.
+    let tied = |x: &Event, y: &Event| {
+        x.place.node == y.place.node
+            && matches!((x.onset, y.onset), (Some(o), Some(p)) if o.from.since(p.from).abs() <= order::TIE)
+    };
+    if tied(x, y) && x.rank != y.rank {
+        return x.rank < y.rank;
+    }
+    match order::compare(x, y) {
+        Some(Ordering::Less) => return true,
+        Some(Ordering::Greater) => return false,
+        _ => {}
+    }
+    // The state that the scheduler gives tells an act of its own from a fault.
+    let names_end = |e: &Event| e.definition(rules).and_then(|d| d.terminal).is_some_and(|t| Some(t) == case.context.terminal_state());
+    if names_end(x) != names_end(y) {
+        return names_end(x);
+    }
+    let key = |root: &Root, e: &Event| (std::cmp::Reverse(root.effects.len()), e.rank, e.first);
+    key(a, x) < key(b, y)
+}

@@ -1,0 +1,103 @@
+//! Who may be at fault when nothing shows the cause.
+
+use std::collections::BTreeMap;
+
+use firstfault_model::place::Place;
+use firstfault_model::taxonomy::Domain;
+use firstfault_rules::pack::Role;
+use firstfault_rules::ruleset::RuleSet;
+
+use crate::event::Scope;
+use crate::graph::Graph;
+use crate::roots::{Judgement, numbered};
+
+/// Most suspects.
+const MAX_SUSPECTS: usize = 8;
+
+/// A suspect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accused {
+    /// Events that point at it.
+    pub events: Vec<u32>,
+    /// Where.
+    pub event_place: Place,
+    /// Ranks there.
+    pub ranks: Vec<u32>,
+    /// Symptom of the events.
+    pub symptom: String,
+    /// Sub-domain of `undetermined`.
+    pub sub_domain: String,
+    /// Why it is suspected.
+    pub why: String,
+}
+
+/// Suspects, the strongest first: silent ranks, peers that others name, and, if there are none, who reports first.
+#[must_use]
+pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Vec<Accused> {
+    let unexplained = |i: u32| graph.causes_of(i).is_empty() && !judgement.ruled_out.contains_key(&i);
+    let mut out: Vec<Accused> = Vec::new();
+    // Peers that others name, by how many name them.
+    let mut named: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for (i, event) in numbered(&graph.events) {
+        if event.scope != Scope::In || event.role != Role::Effect || !unexplained(i) {
+            continue;
+        }
+        if event.symptom.ends_with(".silent_rank") {
+            let silent = event.facts.get("coverage").is_some_and(|c| c == "missing");
+            let rank = event.place.rank.map_or_else(|| "a rank".to_owned(), |r| format!("rank {r}"));
+            out.push(Accused {
+                events: vec![i],
+                event_place: event.place.clone(),
+                ranks: event.ranks.clone(),
+                symptom: event.symptom.clone(),
+                sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
+                why: if silent {
+                    format!("{rank} is the only one that reports no time-out, and its output was not collected")
+                } else {
+                    format!("{rank} reports no time-out while the others waited for it")
+                },
+            });
+        } else if let Some(peer) = event.facts.get("peer_node") {
+            named.entry(peer.clone()).or_default().push(i);
+        }
+    }
+    let mut peers: Vec<(String, Vec<u32>)> = named.into_iter().collect();
+    peers.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
+    // Whoever reports a lost peer is itself alive at that time: it comes after those that report nothing.
+    let reports = |node: &str| graph.events.iter().any(|e| e.place.node.as_deref() == Some(node) && e.facts.contains_key("peer_node"));
+    peers.sort_by_key(|(node, _)| reports(node));
+    for (peer, events) in peers {
+        let Some(first) = events.first().and_then(|i| graph.events.get(*i as usize)) else { continue };
+        let ranks: usize = events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| e.ranks.len().max(1)).sum();
+        let who = if ranks == 1 { "one process lost".to_owned() } else { format!("{ranks} processes lost") };
+        out.push(Accused {
+            event_place: Place { node: Some(peer.clone()), ..Place::default() },
+            ranks: Vec::new(),
+            symptom: first.symptom.clone(),
+            sub_domain: sub_domain(first.definition(rules).and_then(|d| d.sub_domain.as_deref())),
+            why: format!("{who} their connection to it"),
+            events,
+        });
+    }
+    if out.is_empty() {
+        let first = numbered(&graph.events).find(|(i, e)| e.scope == Scope::In && e.role == Role::Effect && unexplained(*i));
+        if let Some((i, event)) = first {
+            out.push(Accused {
+                events: vec![i],
+                event_place: event.place.clone(),
+                ranks: event.ranks.clone(),
+                symptom: event.symptom.clone(),
+                sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
+                why: "it is the first to report a failure, which can only be an effect".into(),
+            });
+        }
+    }
+    out.truncate(MAX_SUSPECTS);
+    out
+}
+
+/// A sub-domain of `undetermined`.
+fn sub_domain(name: Option<&str>) -> String {
+    let known = name.and_then(firstfault_model::taxonomy::sub_domain).filter(|s| s.domain == Domain::Undetermined);
+    known.map_or("insufficient_evidence", |s| s.name).to_owned()
+}

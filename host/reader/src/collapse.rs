@@ -1,0 +1,118 @@
+//! Collapsing: equal hits at one place are one, with a count.
+
+use std::collections::BTreeMap;
+
+use firstfault_model::place::Place;
+
+use crate::stamp::RawStamp;
+
+/// What makes two hits of one stream equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key {
+    /// Index of the signature.
+    pub signature: u32,
+    /// Where.
+    pub place: Place,
+    /// Values of the signature's key captures.
+    pub values: Vec<String>,
+}
+
+/// A line that was matched, before years and zones are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Byte offset.
+    pub offset: u64,
+    /// Line number from 0, within the chunk until chunks are joined.
+    pub line: u64,
+    /// Its stamp.
+    pub stamp: Option<RawStamp>,
+    /// Whether the stamp is that of an earlier line.
+    pub neighbour: bool,
+}
+
+/// Equal hits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collapsed {
+    /// The first.
+    pub first: Seen,
+    /// The last.
+    pub last: Seen,
+    /// How many.
+    pub count: u64,
+    /// Captures of the first.
+    pub captures: BTreeMap<String, String>,
+    /// Text of the first.
+    pub text: String,
+    /// Whether the text is cut.
+    pub cut: bool,
+}
+
+/// Collapsed hits of a stretch of a stream. At most `cap` are kept: those with the smallest positions.
+#[derive(Debug, Default)]
+pub struct Collapse {
+    map: BTreeMap<Key, Collapsed>,
+    dropped: u64,
+}
+
+impl Collapse {
+    /// Counts one more of a known key; `false` if the key is new.
+    pub fn count(&mut self, key: &Key, seen: &Seen) -> bool {
+        let Some(known) = self.map.get_mut(key) else { return false };
+        known.count += 1;
+        known.last = seen.clone();
+        true
+    }
+
+    /// Whether another key would be kept; one that would not is counted.
+    pub fn has_room(&mut self, cap: usize) -> bool {
+        let room = self.map.len() < cap;
+        self.dropped += u64::from(!room);
+        room
+    }
+
+    /// Adds a new key.
+    pub fn insert(&mut self, key: Key, hit: Collapsed) {
+        self.map.insert(key, hit);
+    }
+
+    /// Adds a later stretch of the same stream, whose offsets and lines were made absolute.
+    pub fn append(&mut self, later: Self, cap: usize) {
+        self.dropped += later.dropped;
+        let mut entries: Vec<(Key, Collapsed)> = later.map.into_iter().collect();
+        entries.sort_by_key(|(key, hit)| (hit.first.offset, key.signature));
+        for (key, hit) in entries {
+            if let Some(known) = self.map.get_mut(&key) {
+                known.count += hit.count;
+                known.last = hit.last;
+            } else if self.map.len() < cap {
+                self.map.insert(key, hit);
+            } else {
+                self.dropped += hit.count;
+            }
+        }
+    }
+
+    /// Moves all positions.
+    pub fn shift(&mut self, offset: u64, line: u64) {
+        for hit in self.map.values_mut() {
+            for seen in [&mut hit.first, &mut hit.last] {
+                seen.offset += offset;
+                seen.line += line;
+            }
+        }
+    }
+
+    /// Hits beyond the cap.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The hits by position, then signature, then the rest of the key.
+    #[must_use]
+    pub fn into_sorted(self) -> Vec<(Key, Collapsed)> {
+        let mut entries: Vec<(Key, Collapsed)> = self.map.into_iter().collect();
+        entries.sort_by(|(ka, a), (kb, b)| (a.first.offset, ka).cmp(&(b.first.offset, kb)));
+        entries
+    }
+}

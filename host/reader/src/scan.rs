@@ -1,0 +1,305 @@
+//! One chunk of a stream: candidates, patterns, collapsed hits.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use firstfault_model::context::ExecutionContext;
+use firstfault_model::stream::StreamName;
+use firstfault_rules::matcher::{CompiledSignature, Matcher, TRACEBACK};
+use firstfault_rules::pack::Block;
+
+use crate::block;
+use crate::collapse::{Collapse, Collapsed, Key, Seen};
+use crate::locate;
+use crate::prefix::{Peeled, peel};
+use crate::probe::{Probes, RawMark};
+use crate::segment;
+use crate::stamp::RawStamp;
+
+/// How far a line's neighbourhood reaches back from the start of a chunk.
+pub const LOOK_BACK: usize = 64 * 1024;
+/// How far it reaches on from the end of a chunk.
+pub const LOOK_AHEAD: usize = 256 * 1024;
+/// Lines to go back for a stamp.
+const NEIGHBOUR_LINES: usize = 64;
+/// Lines at either end of a stream that are looked at for its first and last time.
+const EDGE_LINES: usize = 40;
+
+/// What is the same for all chunks.
+#[derive(Debug)]
+pub struct Scanner<'a> {
+    /// The signatures.
+    pub matcher: &'a Matcher,
+    /// The probes.
+    pub probes: &'a Probes<'a>,
+    /// The context, for places.
+    pub context: &'a ExecutionContext,
+    /// Most collapsed hits of a stream.
+    pub cap: usize,
+    /// Bytes at a stream's end in which progress is looked for.
+    pub tail: usize,
+}
+
+/// A chunk as it lies in memory.
+#[derive(Debug, Clone)]
+pub struct Window<'a> {
+    /// The bytes, with what lies around the chunk.
+    pub buffer: &'a [u8],
+    /// The chunk within the buffer: lines that start here are its own.
+    pub own: Range<usize>,
+    /// Offset of the buffer in the stream.
+    pub base: u64,
+    /// Whether the chunk is the stream's last.
+    pub is_last: bool,
+}
+
+/// What a chunk holds.
+#[derive(Debug, Default)]
+pub struct Chunk {
+    /// Collapsed hits; offsets absolute, lines from the chunk's start.
+    pub hits: Collapse,
+    /// Line feeds.
+    pub newlines: u64,
+    /// Bytes of the chunk itself.
+    pub bytes: u64,
+    /// Segments that some signature matched.
+    pub matched: u64,
+    /// Stamp near the stream's start, if this is its first chunk.
+    pub first: Option<RawStamp>,
+    /// Stamp near the stream's end, if this is its last chunk.
+    pub last: Option<RawStamp>,
+    /// Progress, if this is its last chunk.
+    pub marks: Vec<RawMark>,
+    /// Whether the last byte is a line feed.
+    pub ends_line: bool,
+}
+
+impl Scanner<'_> {
+    /// Scans a chunk.
+    #[must_use]
+    pub fn scan(&self, stream: &StreamName, window: &Window<'_>) -> Chunk {
+        let buffer = window.buffer;
+        let own = buffer.get(window.own.clone()).unwrap_or(b"");
+        let mut chunk = Chunk {
+            bytes: own.len() as u64,
+            ends_line: own.last() == Some(&b'\n'),
+            ..Chunk::default()
+        };
+        let start = first_segment(buffer, window);
+        // The last line that starts in the chunk may end beyond it.
+        let limit = segment::around(buffer, window.own.end.saturating_sub(1).min(buffer.len())).end.max(window.own.end);
+        let searched = buffer.get(..limit.min(buffer.len())).unwrap_or(buffer);
+        let mut at = start;
+        let mut counted = window.own.start;
+        while at < searched.len()
+            && let Some(found) = self.matcher.find_anchor(searched, at)
+        {
+            let range = segment::around(buffer, found);
+            at = range.end + 1;
+            if range.start < start || range.start >= window.own.end {
+                continue;
+            }
+            chunk.newlines += newlines(buffer, counted..range.start);
+            counted = range.start;
+            if self.try_line(stream, window, range, chunk.newlines, &mut chunk.hits) {
+                chunk.matched += 1;
+            }
+        }
+        chunk.newlines += newlines(buffer, counted..window.own.end);
+        if window.base == 0 && window.own.start == 0 {
+            chunk.first = edge_stamp(buffer, 0, true);
+        }
+        if window.is_last {
+            chunk.last = edge_stamp(buffer, buffer.len(), false);
+            let from = buffer.len().saturating_sub(self.tail);
+            chunk.marks = self.probes.last_marks(&buffer[from..], window.base + from as u64, &stream.source);
+        }
+        chunk
+    }
+
+    fn try_line(&self, stream: &StreamName, window: &Window<'_>, range: Range<usize>, line: u64, hits: &mut Collapse) -> bool {
+        let raw = &window.buffer[range.clone()];
+        let clean = segment::without_escapes(raw);
+        let candidates = self.matcher.candidates(&clean);
+        if candidates.is_empty() {
+            return false;
+        }
+        let mut matched = false;
+        let mut taken = false;
+        let mut traceback = false;
+        // Those that yield to others come last.
+        for fallback in [false, true] {
+            for &index in &candidates {
+                let Some(signature) = self.matcher.signature(index) else { continue };
+                if signature.spec.fallback != fallback || (fallback && taken) || !signature.applies_to(&stream.source) {
+                    continue;
+                }
+                match signature.spec.block {
+                    Block::Traceback => traceback = true,
+                    Block::Line => {
+                        if self.try_one(stream, window, &range, &clean, signature, index, line, hits) {
+                            matched = true;
+                            taken |= !fallback;
+                        }
+                    }
+                    Block::ThreeLines => {
+                        if let Some((joined, whole)) = block::three_lines(window.buffer, &range)
+                            && self.try_one(stream, window, &whole, &joined, signature, index, line, hits)
+                        {
+                            matched = true;
+                            taken |= !fallback;
+                        }
+                    }
+                }
+            }
+        }
+        if traceback && memchr::memmem::find(&clean, TRACEBACK).is_some() {
+            matched |= self.try_traceback(stream, window, &range, line, hits);
+        }
+        matched
+    }
+
+    fn try_traceback(&self, stream: &StreamName, window: &Window<'_>, header: &Range<usize>, line: u64, hits: &mut Collapse) -> bool {
+        let Some(found) = block::exception(window.buffer, header) else { return false };
+        let raw = &window.buffer[found.segment.clone()];
+        let line = line + newlines(window.buffer, header.start..found.segment.start);
+        let message: Cow<'_, [u8]> = segment::without_escapes(raw.get(found.rest..).unwrap_or(raw));
+        // A signature of its own on the exception line says more than "an exception".
+        let mut taken = self.matcher.candidates(&message).iter().any(|i| {
+            self.matcher.signature(*i).is_some_and(|s| {
+                s.spec.block == Block::Line
+                    && !s.spec.fallback
+                    && s.applies_to(&stream.source)
+                    && s.pattern().is_some_and(|p| p.is_match(&message))
+                    && !s.excepted(&message)
+            })
+        });
+        let mut matched = false;
+        for fallback in [false, true] {
+            if fallback && taken {
+                break;
+            }
+            for &index in self.matcher.tracebacks() {
+                let Some(signature) = self.matcher.signature(index) else { continue };
+                if signature.spec.fallback == fallback
+                    && signature.applies_to(&stream.source)
+                    && self.try_one(stream, window, &found.segment, &message, signature, index, line, hits)
+                {
+                    matched = true;
+                    taken |= !fallback;
+                }
+            }
+        }
+        matched
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "all of it is the candidate and where it goes")]
+    fn try_one(
+        &self,
+        stream: &StreamName,
+        window: &Window<'_>,
+        range: &Range<usize>,
+        text: &[u8],
+        signature: &CompiledSignature,
+        index: u32,
+        line: u64,
+        hits: &mut Collapse,
+    ) -> bool {
+        let Some(pattern) = signature.pattern() else { return false };
+        let Some(found) = pattern.captures(text) else { return false };
+        if signature.excepted(text) {
+            return false;
+        }
+        let captures: BTreeMap<String, String> = pattern
+            .capture_names()
+            .flatten()
+            .filter_map(|name| {
+                let value = found.name(name)?;
+                Some((name.to_owned(), String::from_utf8_lossy(value.as_bytes()).chars().take(1024).collect()))
+            })
+            .collect();
+        let raw = &window.buffer[range.clone()];
+        let peeled = peel(&segment::without_escapes(raw));
+        let place = locate::place(stream, &peeled, &signature.spec.place, &captures, self.context);
+        let values = signature.spec.key.iter().map(|k| captures.get(k).cloned().unwrap_or_default()).collect();
+        let key = Key { signature: index, place, values };
+        let mut seen = Seen { offset: window.base + range.start as u64, line, stamp: peeled.stamp, neighbour: false };
+        if hits.count(&key, &seen) {
+            return true;
+        }
+        if !hits.has_room(self.cap) {
+            return true;
+        }
+        if seen.stamp.is_none() {
+            seen.stamp = neighbour_stamp(window.buffer, range.start, &peeled);
+            seen.neighbour = seen.stamp.is_some();
+        }
+        let (text, cut) = segment::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
+        hits.insert(key, Collapsed { first: seen.clone(), last: seen, count: 1, captures, text, cut });
+        true
+    }
+}
+
+/// Where the first line that is the chunk's own begins.
+fn first_segment(buffer: &[u8], window: &Window<'_>) -> usize {
+    let start = window.own.start;
+    if start == 0 {
+        return 0;
+    }
+    let back = start.saturating_sub(LOOK_BACK);
+    let before = buffer.get(back..start).unwrap_or(b"");
+    if matches!(before.last(), Some(b'\n' | b'\r')) {
+        return start;
+    }
+    // A line that began long before is cut here, so that none of it goes unread.
+    if memchr::memrchr2(b'\n', b'\r', before).is_none() && back > 0 {
+        return start;
+    }
+    memchr::memchr2(b'\n', b'\r', buffer.get(start..).unwrap_or(b"")).map_or(buffer.len(), |i| start + i + 1)
+}
+
+fn newlines(buffer: &[u8], range: Range<usize>) -> u64 {
+    memchr::memchr_iter(b'\n', buffer.get(range).unwrap_or(b"")).count() as u64
+}
+
+/// Stamp of the nearest earlier line: of the same writer if it is found, else of any.
+fn neighbour_stamp(buffer: &[u8], start: usize, of: &Peeled) -> Option<RawStamp> {
+    let mut at = start;
+    let mut any = None;
+    for _ in 0..NEIGHBOUR_LINES {
+        let range = segment::previous(buffer, at)?;
+        if start - range.start > LOOK_BACK {
+            break;
+        }
+        at = range.start;
+        let peeled = peel(&buffer[range]);
+        if let Some(stamp) = peeled.stamp {
+            if peeled.identity == of.identity {
+                return Some(stamp);
+            }
+            any = any.or(Some(stamp));
+        }
+    }
+    any
+}
+
+/// The first stamp from an end of the stream inwards.
+fn edge_stamp(buffer: &[u8], from: usize, forward: bool) -> Option<RawStamp> {
+    let mut at = from;
+    for _ in 0..EDGE_LINES {
+        let range = if forward {
+            let (range, after) = segment::next(buffer, at)?;
+            at = after;
+            range
+        } else {
+            let range = segment::previous(buffer, at)?;
+            at = range.start;
+            range
+        };
+        if let Some(stamp) = peel(&buffer[range]).stamp {
+            return Some(stamp);
+        }
+    }
+    None
+}
