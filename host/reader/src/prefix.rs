@@ -2,6 +2,8 @@
 //!
 //! Each form is tried by its first byte, so that a line without prefixes costs almost nothing.
 
+use firstfault_model::time::SECOND;
+
 use crate::stamp::{self, RawStamp};
 
 /// Most prefixes on one line.
@@ -125,8 +127,9 @@ fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
     if matches!(first, b'F' | b'E' | b'W' | b'I' | b'V') {
         let rest = body.get(1..)?;
         if let Some((mut stamp, _)) = stamp::month_day(rest) {
-            // Seconds are of the wall clock, the fraction of another: the time is known to a second.
-            stamp.uncertainty = stamp.uncertainty.max(firstfault_model::time::SECOND);
+            // Seconds are of the wall clock, the fraction is of another: the time is known to a second.
+            stamp.of_day -= stamp.of_day % SECOND;
+            stamp.uncertainty = SECOND;
             out.mixed_clock = true;
             set_stamp(out, stamp);
             group_rank(text.get(trailing(0)..)?, out);

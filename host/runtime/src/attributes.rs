@@ -27,7 +27,10 @@ pub(crate) fn check(pairs: &[(String, String)]) -> Result<(), String> {
             return Err(format!("the key '{key}' is given twice"));
         }
         if value.len() > MAX_VALUE {
-            return Err(format!("the value of '{key}' has {} bytes, where {MAX_VALUE} are allowed", value.len()));
+            return Err(format!(
+                "the value of '{key}' has {} bytes, where {MAX_VALUE} are allowed",
+                value.len()
+            ));
         }
     }
     Ok(())
@@ -51,10 +54,17 @@ pub(crate) fn symptom(id: &str) -> Result<(), String> {
             && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
     };
     if id.len() > MAX_SYMPTOM {
-        return Err(format!("the symptom '{}' has {} bytes, where {MAX_SYMPTOM} are allowed", shown(id), id.len()));
+        return Err(format!(
+            "the symptom '{}' has {} bytes, where {MAX_SYMPTOM} are allowed",
+            shown(id),
+            id.len()
+        ));
     }
     if !id.split('.').all(word) {
-        return Err(format!("the symptom '{}' is not made of dotted lower-case words, such as xid.149", shown(id)));
+        return Err(format!(
+            "the symptom '{}' is not made of dotted lower-case words, such as xid.149",
+            shown(id)
+        ));
     }
     Ok(())
 }
@@ -84,9 +94,9 @@ pub(crate) fn facts(facts: &BTreeMap<String, String>) -> Result<(), String> {
     }
     for key in ["peer_rank", "before_ms"] {
         if let Some(value) = facts.get(key) {
-            value
-                .parse::<u64>()
-                .map_err(|_| format!("the fact '{key}' is '{}', where a decimal number is wanted", shown(value)))?;
+            value.parse::<u64>().map_err(|_| {
+                format!("the fact '{key}' is '{}', where a decimal number is wanted", shown(value))
+            })?;
         }
     }
     Ok(())

@@ -98,8 +98,9 @@ impl Program {
                 self.conclude(&budget, store, outcome)
             }
         };
-        let ended = catch_unwind(AssertUnwindSafe(run))
-            .unwrap_or_else(|_| Err(self.host_failure(&budget, "the host panicked while it served the plugin")));
+        let ended = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+            Err(self.host_failure(&budget, "the host panicked while it served the plugin"))
+        });
         if let Err(failed) = &ended {
             tracing::debug!(plugin = &*self.plugin, call = budget.call, failure = %failed.failure, "plugin call failed");
         }
@@ -219,8 +220,11 @@ impl Program {
     }
 
     fn host_failure(&self, budget: &Budget, reason: &str) -> Failed {
-        let failure =
-            PluginFailure::Host { plugin: self.plugin.to_string(), call: budget.call, reason: reason.to_owned() };
+        let failure = PluginFailure::Host {
+            plugin: self.plugin.to_string(),
+            call: budget.call,
+            reason: reason.to_owned(),
+        };
         Failed { types: false, failure }
     }
 
@@ -270,7 +274,9 @@ impl Program {
             }
             (None, Phase::Types) => PluginFailure::Malformed { plugin, call, what: text },
             (None, Phase::Call) => match error.downcast_ref::<wasmtime_wasi::I32Exit>() {
-                Some(exit) => PluginFailure::Trap { plugin, call, reason: format!("it exited with status {}", exit.0) },
+                Some(exit) => {
+                    PluginFailure::Trap { plugin, call, reason: format!("it exited with status {}", exit.0) }
+                }
                 None => PluginFailure::Malformed { plugin, call, what: text },
             },
         }

@@ -108,12 +108,17 @@ impl From<&Interest> for wit::Interest {
 /// Checks a report; `Err` says what breaks which rule.
 pub(crate) fn report(report: wit::Report) -> Result<Report, String> {
     if report.entries.len() > MAX_ENTRIES {
-        return Err(format!("the report has {} entries, where {MAX_ENTRIES} are allowed", report.entries.len()));
+        return Err(format!(
+            "the report has {} entries, where {MAX_ENTRIES} are allowed",
+            report.entries.len()
+        ));
     }
     let extra = attributes::map(report.extra).map_err(|e| format!("the report's extra: {e}"))?;
-    let entries = report.entries.into_iter().enumerate().map(|(i, e)| {
-        report_entry(e).map_err(|problem| format!("entry {i} of the report: {problem}"))
-    });
+    let entries = report
+        .entries
+        .into_iter()
+        .enumerate()
+        .map(|(i, e)| report_entry(e).map_err(|problem| format!("entry {i} of the report: {problem}")));
     Ok(Report { entries: entries.collect::<Result<_, _>>()?, extra })
 }
 

@@ -34,8 +34,9 @@ pub(crate) fn head(origin: &str, world: World, text: &str) -> Result<Head, LoadE
         return Err(LoadError::ManifestTooLarge { origin: origin.to_owned(), size: text.len() });
     }
     let wrong = |reason: String| LoadError::Manifest { origin: origin.to_owned(), reason };
-    let manifest: Manifest = toml::from_str(text)
-        .map_err(|e| wrong(format!("not the TOML that is wanted: {}", crate::text::printable(&e.to_string(), 1024))))?;
+    let manifest: Manifest = toml::from_str(text).map_err(|e| {
+        wrong(format!("not the TOML that is wanted: {}", crate::text::printable(&e.to_string(), 1024)))
+    })?;
     let (table, found) = match world {
         World::RuleModule => ("[pack]", manifest.pack),
         World::ContextConnector | World::TelemetryCollector => ("[plugin]", manifest.plugin),

@@ -31,7 +31,9 @@ impl RuntimeError {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// The file is larger than a component may be.
-    #[error("{origin}: {size} bytes, where a component may have {limit}; build it with optimisation for size")]
+    #[error(
+        "{origin}: {size} bytes, where a component may have {limit}; build it with optimisation for size"
+    )]
     TooLarge {
         /// Where it came from.
         origin: String,
@@ -77,7 +79,9 @@ pub enum LoadError {
         imports: Vec<String>,
     },
     /// The interfaces have the right names and other types.
-    #[error("{origin}: its interfaces do not fit firstfault:plugin@0.1: {reason}; build it against the published interfaces")]
+    #[error(
+        "{origin}: its interfaces do not fit firstfault:plugin@0.1: {reason}; build it against the published interfaces"
+    )]
     Link {
         /// Where it came from.
         origin: String,
@@ -132,7 +136,9 @@ pub enum PluginFailure {
         reason: String,
     },
     /// The fuel budget was used up.
-    #[error("plugin '{plugin}' used up its {fuel} units of fuel in `{call}`; it loops, or does too much in one call")]
+    #[error(
+        "plugin '{plugin}' used up its {fuel} units of fuel in `{call}`; it loops, or does too much in one call"
+    )]
     OutOfFuel {
         /// The plugin's name.
         plugin: String,
@@ -199,7 +205,9 @@ pub enum PluginFailure {
         world: &'static str,
     },
     /// The host failed while it served the plugin.
-    #[error("plugin '{plugin}' could not be run in `{call}`: {reason}; this is a defect of firstfault or of this machine")]
+    #[error(
+        "plugin '{plugin}' could not be run in `{call}`: {reason}; this is a defect of firstfault or of this machine"
+    )]
     Host {
         /// The plugin's name.
         plugin: String,

@@ -6,7 +6,8 @@ const MAGIC: &[u8; 4] = b"\0asm";
 
 /// Checks the header and that every section lies inside of the file.
 pub(crate) fn check(origin: &str, bytes: &[u8]) -> Result<(), LoadError> {
-    let not = |reason: &str| LoadError::NotAComponent { origin: origin.to_owned(), reason: reason.to_owned() };
+    let not =
+        |reason: &str| LoadError::NotAComponent { origin: origin.to_owned(), reason: reason.to_owned() };
     let cut = |reason: String| LoadError::Truncated { origin: origin.to_owned(), reason };
     if bytes.is_empty() {
         return Err(not("the file is empty"));
@@ -19,7 +20,9 @@ pub(crate) fn check(origin: &str, bytes: &[u8]) -> Result<(), LoadError> {
     };
     match version {
         [0x0d, 0, 1, 0] => {}
-        [1, 0, 0, 0] => return Err(not("it is a core module; wrap it into a component with its interfaces first")),
+        [1, 0, 0, 0] => {
+            return Err(not("it is a core module; wrap it into a component with its interfaces first"));
+        }
         _ => return Err(not("its version is not one that this firstfault reads")),
     }
     let mut at = 8;
@@ -65,7 +68,9 @@ mod tests {
 
     #[test]
     fn truncated_files() {
-        for bytes in [&b"\0as"[..], b"\0asm\x0d\0", b"\0asm\x0d\0\x01\0\x00\x7f\x01", b"\0asm\x0d\0\x01\0\x00\xff"] {
+        for bytes in
+            [&b"\0as"[..], b"\0asm\x0d\0", b"\0asm\x0d\0\x01\0\x00\x7f\x01", b"\0asm\x0d\0\x01\0\x00\xff"]
+        {
             assert!(refusal(bytes).contains("truncated"), "{bytes:?}");
         }
         check("x.wasm", b"\0asm\x0d\0\x01\0").unwrap();

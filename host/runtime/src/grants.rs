@@ -60,8 +60,7 @@ impl FileGrants {
         let mut names = BTreeSet::new();
         let mut opened = Vec::with_capacity(roots.len());
         for (name, path) in roots {
-            let refuse =
-                |reason: String| RuntimeError::Grant { path: path.display().to_string(), reason };
+            let refuse = |reason: String| RuntimeError::Grant { path: path.display().to_string(), reason };
             attributes::word("the name of the root", &name, 64, true).map_err(refuse)?;
             if !names.insert(name.clone()) {
                 return Err(refuse(format!("two roots are named '{name}'")));
@@ -159,7 +158,10 @@ impl Root {
             return Ok(Self { name, folder: beneath::open_root(&whole)?, only: None });
         }
         if !beneath::is_regular(&whole)? {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is neither a folder nor a regular file"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is neither a folder nor a regular file",
+            ));
         }
         let (Some(folder), Some(actual)) = (whole.parent(), whole.file_name()) else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no name"));
@@ -205,7 +207,8 @@ mod tests {
     use super::*;
 
     fn grants(dir: &Path) -> FileGrants {
-        FileGrants::new(vec![("logs".into(), dir.to_path_buf()), ("given-0".into(), dir.join("b.log"))]).unwrap()
+        FileGrants::new(vec![("logs".into(), dir.to_path_buf()), ("given-0".into(), dir.join("b.log"))])
+            .unwrap()
     }
 
     #[test]
@@ -223,7 +226,7 @@ mod tests {
             [("a".into(), "folder", 0), ("b.log".into(), "file", 5), ("c".to_owned(), "link", 0)]
         );
         assert_eq!(grants.list("logs", "a").unwrap()[0].path, "a/x");
-        assert_eq!(grants.list("logs", "c").unwrap_err().code(), "not-found");
+        assert_eq!(grants.list("logs", "c").unwrap_err().code(), "denied");
         assert_eq!(grants.list("other", "").unwrap_err().code(), "not-found");
     }
 

@@ -7,13 +7,17 @@ use crate::attributes::{self, shown};
 /// Checks the labels of `files.attach` and `sink.observe`. Keys beyond the known ones are kept.
 pub(crate) fn check(pairs: Vec<(String, String)>) -> Result<BTreeMap<String, String>, String> {
     let labels = attributes::map(pairs)?;
-    let source = labels.get("source").ok_or("the label 'source' is missing: say what wrote the lines, such as app")?;
+    let source =
+        labels.get("source").ok_or("the label 'source' is missing: say what wrote the lines, such as app")?;
     attributes::word("the label 'source'", source, 64, true)?;
     for key in ["node", "stream"] {
         if let Some(value) = labels.get(key)
             && (value.is_empty() || value.chars().any(char::is_control))
         {
-            return Err(format!("the label '{key}' is empty or contains control characters: '{}'", shown(value)));
+            return Err(format!(
+                "the label '{key}' is empty or contains control characters: '{}'",
+                shown(value)
+            ));
         }
     }
     for key in ["rank", "part"] {

@@ -46,6 +46,8 @@ mod trusted;
 mod wasi;
 mod worlds;
 
+#[cfg(test)]
+mod tests;
 
 pub use collect::{Collected, Focus, Interest, Report, ReportEntry};
 pub use error::{LoadError, PluginFailure, RuntimeError};

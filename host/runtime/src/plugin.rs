@@ -95,7 +95,8 @@ impl Plugin {
     ) -> Result<Vec<ExecutionContext>, PluginFailure> {
         const CALL: &str = "resolve";
         let export = self.export(World::ContextConnector, CALL, 0)?;
-        check_attributes(reference).map_err(|e| self.malformed(CALL, format!("the workload reference: {e}")))?;
+        check_attributes(reference)
+            .map_err(|e| self.malformed(CALL, format!("the workload reference: {e}")))?;
         let mut host = self.host();
         host.files.grants = capabilities.files.clone();
         self.add_wasi(&mut host, 0, |input| _ = input.add(CALL).add_pairs(reference));
@@ -133,10 +134,8 @@ impl Plugin {
         let end = context.document.end.map_or(0, |t| t.0);
         let id = context.document.id.clone().unwrap_or_default();
         self.add_wasi(&mut host, end, |input| _ = input.add(CALL).add(id).add(format!("{focus:?}")));
-        let handle = host
-            .resources
-            .push(ContextHandle(context))
-            .map_err(|e| self.malformed(CALL, e.to_string()))?;
+        let handle =
+            host.resources.push(ContextHandle(context)).map_err(|e| self.malformed(CALL, e.to_string()))?;
         let borrowed: Resource<ContextHandle> = Resource::new_borrow(handle.rep());
         let params = (borrowed, collecting::Focus::from(focus), collecting::Interest::from(interest));
         let answer: Answer<Fallible<collecting::Report>> =

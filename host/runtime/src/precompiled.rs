@@ -61,7 +61,8 @@ impl<'a> Code<'a> {
 
 /// Writes a file.
 pub(crate) fn seal(wasm: &str, compatibility: &str, code: &[u8]) -> Vec<u8> {
-    let header = Header { wasm: wasm.to_owned(), compatibility: compatibility.to_owned(), code: digest(code) };
+    let header =
+        Header { wasm: wasm.to_owned(), compatibility: compatibility.to_owned(), code: digest(code) };
     // Three strings always serialise.
     let header = serde_json::to_vec(&header).unwrap_or_default();
     let length = u32::try_from(header.len()).unwrap_or(u32::MAX).to_le_bytes();
@@ -72,8 +73,10 @@ fn open<'a>(file: &'a [u8], wasm: &str, compatibility: &str) -> Result<&'a [u8],
     let rest = file.strip_prefix(MAGIC).ok_or("it is not a file of compiled code")?;
     let (length, rest) = rest.split_first_chunk::<4>().ok_or("it is truncated")?;
     let length = u32::from_le_bytes(*length) as usize;
-    let (header, code) = rest.split_at_checked(length).filter(|_| length <= MAX_HEADER).ok_or("it is truncated")?;
-    let header: Header = serde_json::from_slice(header).map_err(|e| format!("its header cannot be read: {e}"))?;
+    let (header, code) =
+        rest.split_at_checked(length).filter(|_| length <= MAX_HEADER).ok_or("it is truncated")?;
+    let header: Header =
+        serde_json::from_slice(header).map_err(|e| format!("its header cannot be read: {e}"))?;
     if header.wasm != wasm {
         return Err("it was compiled from another component".to_owned());
     }

@@ -55,7 +55,11 @@ impl From<&RuleHit> for wit::Hit {
 /// Digests a batch.
 pub(crate) fn digest(hits: &[RuleHit], into: &mut Fields) {
     for hit in hits {
-        into.add(&hit.signature).add(&hit.text).add_pairs(&hit.captures).add_pairs(&hit.place).add(&hit.source);
+        into.add(&hit.signature)
+            .add(&hit.text)
+            .add_pairs(&hit.captures)
+            .add_pairs(&hit.place)
+            .add(&hit.source);
         into.add(hit.count.to_le_bytes()).add(format!("{:?} {:?}", hit.first, hit.last));
     }
 }
@@ -98,7 +102,9 @@ fn place_and_facts(
     let mut out = Place::default();
     for (key, value) in place {
         if value.is_empty() || value.chars().any(char::is_control) {
-            return Err(format!("place: '{key}' is empty or has control characters; leave out what is not known"));
+            return Err(format!(
+                "place: '{key}' is empty or has control characters; leave out what is not known"
+            ));
         }
         if key == "peer_node" {
             facts.entry(key).or_insert(value);

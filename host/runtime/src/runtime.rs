@@ -60,7 +60,9 @@ impl Runtime {
         let compatibility = engine::compatibility(&engine);
         let cache = options.cache_dir.and_then(|path| {
             CodeCache::open(&path)
-                .inspect_err(|error| tracing::warn!(folder = %path.display(), %error, "no cache of compiled code"))
+                .inspect_err(
+                    |error| tracing::warn!(folder = %path.display(), %error, "no cache of compiled code"),
+                )
                 .ok()
         });
         let gate = Gate::new(options.limits.concurrent_calls.clamp(1, MAX_CONCURRENT_CALLS));
@@ -127,11 +129,15 @@ impl Runtime {
     }
 
     /// Embedded code, or code of the cache, if it fits.
-    fn stored(&self, origin: &str, digest: &str, embedded: Option<Precompiled<'_>>) -> Option<Component> {
+    pub(crate) fn stored(
+        &self,
+        origin: &str,
+        digest: &str,
+        embedded: Option<Precompiled<'_>>,
+    ) -> Option<Component> {
         let from = |code: Result<Code<'_>, String>| {
-            let component = code.and_then(|code| {
-                crate::trusted::deserialize(&self.engine, &code).map_err(|e| one_line(&e))
-            });
+            let component = code
+                .and_then(|code| crate::trusted::deserialize(&self.engine, &code).map_err(|e| one_line(&e)));
             component
                 .inspect_err(|reason| tracing::warn!(origin, reason, "stored code is not used, compiling"))
                 .ok()
@@ -155,7 +161,11 @@ impl Runtime {
         Ok(component)
     }
 
-    fn compiled<T>(&self, origin: &str, compile: impl FnOnce() -> wasmtime::Result<T>) -> Result<T, LoadError> {
+    fn compiled<T>(
+        &self,
+        origin: &str,
+        compile: impl FnOnce() -> wasmtime::Result<T>,
+    ) -> Result<T, LoadError> {
         let failed = |reason: String| LoadError::Compile { origin: origin.to_owned(), reason };
         match catch_unwind(AssertUnwindSafe(compile)) {
             Ok(done) => done.map_err(|e| failed(one_line(&e))),
@@ -192,7 +202,8 @@ impl Runtime {
             }
             linker.instantiate_pre(component)
         };
-        build().map_err(|e: wasmtime::Error| LoadError::Link { origin: origin.to_owned(), reason: one_line(&e) })
+        build()
+            .map_err(|e: wasmtime::Error| LoadError::Link { origin: origin.to_owned(), reason: one_line(&e) })
     }
 
     fn describe(&self, origin: &str, program: &Program, shape: &Shape) -> Result<String, LoadError> {
@@ -241,7 +252,8 @@ fn check_types(
                 instance.get_typed_func::<(&[wit_rules::Hit],), Answer>(s, export)?;
             }
             (World::RuleModule, _) => {
-                instance.get_typed_func::<(), (Result<Vec<wit_rules::Amendment>, types::Error>,)>(s, export)?;
+                instance
+                    .get_typed_func::<(), (Result<Vec<wit_rules::Amendment>, types::Error>,)>(s, export)?;
             }
         }
     }

@@ -160,7 +160,8 @@ impl SpooledStream {
                 runs.push(RunReader { file: Arc::clone(file), run: *run, block: VecDeque::new() });
             }
         }
-        let mut lines = SpooledLines { runs, rest: Arc::clone(&self.rest), next_rest: 0, heap: BinaryHeap::new() };
+        let mut lines =
+            SpooledLines { runs, rest: Arc::clone(&self.rest), next_rest: 0, heap: BinaryHeap::new() };
         for i in 0..=lines.runs.len() {
             lines.refill(i)?;
         }

@@ -23,7 +23,10 @@ pub(crate) fn enable_x86_64_v2(_: &mut Config) {}
 ///
 /// `code` is what [`crate::precompiled::Code`] lets through: bytes that are embedded in this program or lie in the
 /// private folder of compiled code, whose digest is the one recorded when they were written.
-pub(crate) fn deserialize(engine: &Engine, code: &crate::precompiled::Code<'_>) -> wasmtime::Result<Component> {
+pub(crate) fn deserialize(
+    engine: &Engine,
+    code: &crate::precompiled::Code<'_>,
+) -> wasmtime::Result<Component> {
     // SAFETY: `Code` is made only from bytes that `Engine::precompile_component` returned and that are unchanged since:
     // they come from this program itself or from a folder that only its user can write, their digest was checked, and
     // their engine settings are those of `engine`. The bytes are copied, so that nobody can change them later.

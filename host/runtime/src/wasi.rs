@@ -16,8 +16,8 @@ use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView as _};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings as p2;
 use wasmtime_wasi::p2::bindings::clocks::monotonic_clock;
-use wasmtime_wasi::p2::{DynPollable, OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::p2::bindings::random::{insecure, insecure_seed, random};
+use wasmtime_wasi::p2::{DynPollable, OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::{HostWallClock, WasiCtx, WasiCtxView, WasiView};
 
 use crate::bindings::log::Level;

@@ -155,7 +155,11 @@ fn world_of(origin: &str, exports: &[&str]) -> Result<World, LoadError> {
     let worlds: Vec<World> = World::ALL.into_iter().filter(|w| has(w.interface())).collect();
     let seen = || {
         let seen: Vec<_> = exports.iter().take(8).map(|name| crate::text::printable(name, 200)).collect();
-        if seen.is_empty() { "it exports nothing".to_owned() } else { format!("it exports {}", seen.join(", ")) }
+        if seen.is_empty() {
+            "it exports nothing".to_owned()
+        } else {
+            format!("it exports {}", seen.join(", "))
+        }
     };
     match *worlds.as_slice() {
         [world] if has("manifest") => Ok(world),
@@ -173,7 +177,10 @@ fn world_of(origin: &str, exports: &[&str]) -> Result<World, LoadError> {
         }
         _ => {
             let names: Vec<&str> = worlds.iter().map(|w| w.name()).collect();
-            Err(wrong(format!("it is a {} at once; build one component for each", names.join(" and a ")), Vec::new()))
+            Err(wrong(
+                format!("it is a {} at once; build one component for each", names.join(" and a ")),
+                Vec::new(),
+            ))
         }
     }
 }
@@ -186,7 +193,9 @@ mod tests {
     fn versions_of_the_same_track_fit() {
         assert_eq!(own("firstfault:plugin/rules@0.1.0"), Some("rules"));
         assert_eq!(own("firstfault:plugin/rules@0.1.7"), Some("rules"));
-        for name in ["firstfault:plugin/rules@0.2.0", "firstfault:plugin/rules", "other:plugin/rules@0.1.0", "rules"] {
+        for name in
+            ["firstfault:plugin/rules@0.2.0", "firstfault:plugin/rules", "other:plugin/rules@0.1.0", "rules"]
+        {
             assert_eq!(own(name), None, "{name}");
         }
     }
@@ -206,7 +215,9 @@ mod tests {
     fn missing_exports_are_named() {
         let text = |exports: &[&str]| world_of("p.wasm", exports).unwrap_err().to_string();
         assert!(text(&["firstfault:plugin/rules@0.1.0"]).contains("firstfault:plugin/manifest@0.1.0"));
-        assert!(text(&["firstfault:plugin/rules@0.2.0"]).contains("it exports firstfault:plugin/rules@0.2.0"));
+        assert!(
+            text(&["firstfault:plugin/rules@0.2.0"]).contains("it exports firstfault:plugin/rules@0.2.0")
+        );
         assert!(text(&[]).contains("exports nothing"));
         assert!(
             text(&["firstfault:plugin/rules@0.1.0", "firstfault:plugin/collector@0.1.0"]).contains("at once")

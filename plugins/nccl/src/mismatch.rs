@@ -1,16 +1,17 @@
 //! Collective mismatch. At one number of one group all ranks must be in the same collective of the same size; the few that
 //! are not took another way through the program.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use firstfault_plugin::{Amendment, Derived, Facts, View, get};
+use firstfault_plugin::{Amendment, Derived, Facts, RankSet, SeenEvent, View, get};
 
-use crate::timeouts::Timeout;
+use crate::timeouts::{self, Waiting};
 
-const SYMPTOM: &str = "nccl.collective_mismatch";
+/// What is derived here.
+pub const SYMPTOM: &str = "nccl.collective_mismatch";
 
 /// Most ranks that are named at one number.
-const MOST: usize = 16;
+const MOST: u64 = 16;
 
 /// Most time-outs that one of them cites, its own included.
 const CITED: usize = 8;
@@ -34,100 +35,106 @@ const EQUAL_SIZES: &[&str] = &[
 type Collective<'a> = (&'a str, Option<u64>);
 
 /// Who is in which collective at one number.
-type At<'a> = BTreeMap<Collective<'a>, Vec<&'a Timeout>>;
+type At<'a> = BTreeMap<Collective<'a>, Side<'a>>;
+
+/// Ranks in one collective.
+#[derive(Debug, Default)]
+struct Side<'a> {
+    ranks: RankSet,
+    waiting: Vec<&'a Waiting>,
+}
 
 /// A derived event for each rank of the minority at a number where ranks disagree.
 #[must_use]
-pub fn derive(view: &dyn View, timeouts: &[Timeout]) -> Vec<Amendment> {
+pub fn derive(view: &dyn View, waiting: &[Waiting]) -> Vec<Amendment> {
     let mut numbers: BTreeMap<(Option<&str>, u64), At<'_>> = BTreeMap::new();
-    for timeout in timeouts {
-        if let (Some(seq), Some(collective)) = (timeout.seq, collective(timeout)) {
-            let at = numbers.entry((timeout.group.as_deref(), seq)).or_default();
-            at.entry(collective).or_default().push(timeout);
+    for of in waiting {
+        if let (Some(seq), Some(collective)) = (of.seq, collective(of)) {
+            let side = numbers.entry((of.group.as_deref(), seq)).or_default().entry(collective).or_default();
+            side.ranks.add(of.ranks.ranges().iter().copied());
+            side.waiting.push(of);
         }
     }
-    let known = known(view);
-    numbers.iter().flat_map(|((_, seq), at)| at_number(*seq, at, &known)).collect()
+    numbers.iter().flat_map(|((_, seq), at)| at_number(view, *seq, at)).collect()
 }
 
-fn collective(timeout: &Timeout) -> Option<Collective<'_>> {
-    let op = timeout.op.as_deref().filter(|op| !NOT_COLLECTIVE.contains(op))?;
-    Some((op, timeout.numel_in.filter(|_| EQUAL_SIZES.contains(&op))))
+fn collective(of: &Waiting) -> Option<Collective<'_>> {
+    let op = of.op.as_deref().filter(|op| !NOT_COLLECTIVE.contains(op))?;
+    Some((op, of.numel_in.filter(|_| EQUAL_SIZES.contains(&op))))
 }
 
-fn at_number(seq: u64, at: &At<'_>, known: &BTreeSet<(u32, u64)>) -> Vec<Amendment> {
-    let sides: BTreeMap<Collective<'_>, BTreeSet<u32>> = at
-        .iter()
-        .map(|(collective, of)| (*collective, of.iter().map(|timeout| timeout.rank).collect()))
-        .collect();
-    let Some(right) = majority(&sides) else { return Vec::new() };
-    let mut minority: BTreeMap<u32, (&Timeout, Collective<'_>)> = BTreeMap::new();
-    for (collective, of) in at.iter().filter(|(collective, _)| **collective != right) {
-        for timeout in of {
-            minority.entry(timeout.rank).or_insert((timeout, *collective));
-        }
-    }
-    let majority = sides.get(&right).map_or(0, BTreeSet::len);
-    if minority.len() > MOST {
+fn at_number(view: &dyn View, seq: u64, at: &At<'_>) -> Vec<Amendment> {
+    let Some((right, most)) = majority(at) else { return Vec::new() };
+    let minority = || at.iter().filter(|(collective, _)| **collective != right);
+    if minority().map(|(_, side)| side.ranks.len()).sum::<u64>() > MOST {
         return Vec::new();
     }
-    let mut others: Vec<&Timeout> = at.get(&right).cloned().unwrap_or_default();
-    others.sort_by_key(|timeout| timeout.by_onset());
-    others.truncate(CITED - 1);
-    minority
-        .into_iter()
-        .filter(|(rank, _)| !known.contains(&(*rank, seq)))
-        .map(|(rank, (own, collective))| event(seq, rank, own, collective, right, majority, &others))
-        .collect()
+    // The first time-out of each rank.
+    let mut own: BTreeMap<u32, (SeenEvent, &Waiting, Collective<'_>)> = BTreeMap::new();
+    for (collective, side) in minority() {
+        for of in &side.waiting {
+            for event in view.events(of.id) {
+                if let Some(rank) = get(&event.place, "rank").and_then(|rank| rank.parse().ok()) {
+                    own.entry(rank).or_insert((event, of, *collective));
+                }
+            }
+        }
+    }
+    let others = timeouts::cited(view, &most.waiting, CITED - 1);
+    let rest = Rest { seq, collective: right, side: most, cited: &others };
+    own.into_iter().map(|(rank, (own, of, collective))| event(rank, &own, of, collective, &rest)).collect()
 }
 
 /// The collective of most ranks. A tie of two ranks goes against the one with a single element (a flag, a loss, a barrier): the
 /// other is in the bulk of a step. A rank on both sides means that numbers of several groups are mixed, and nothing follows.
-fn majority<'a>(sides: &BTreeMap<Collective<'a>, BTreeSet<u32>>) -> Option<Collective<'a>> {
-    let ranks: usize = sides.values().map(BTreeSet::len).sum();
-    let distinct: BTreeSet<u32> = sides.values().flatten().copied().collect();
-    if sides.len() < 2 || distinct.len() < ranks {
+fn majority<'a, 'b>(at: &'b At<'a>) -> Option<(Collective<'a>, &'b Side<'a>)> {
+    let ranks: u64 = at.values().map(|side| side.ranks.len()).sum();
+    let distinct: RankSet = at.values().flat_map(|side| side.ranks.ranges().iter().copied()).collect();
+    if at.len() < 2 || distinct.len() < ranks {
         return None;
     }
-    let most = sides.values().map(BTreeSet::len).max()?;
-    if most.saturating_mul(2) > ranks {
-        return sides.iter().find(|(_, of)| of.len() == most).map(|(collective, _)| *collective);
+    let found = |(collective, side): (&Collective<'a>, &'b Side<'a>)| (*collective, side);
+    let most = at.iter().find(|(_, side)| side.ranks.len().saturating_mul(2) > ranks);
+    if most.is_some() {
+        return most.map(found);
     }
-    let mut bulk = sides.keys().filter(|(_, numel)| *numel != Some(1));
+    let mut bulk = at.iter().filter(|((_, numel), _)| *numel != Some(1));
     match (ranks, bulk.next(), bulk.next()) {
-        (2, Some(bulk), None) => Some(*bulk),
+        (2, Some(bulk), None) => Some(found(bulk)),
         _ => None,
     }
 }
 
-fn event(
+/// What the others are in.
+struct Rest<'a, 'b> {
     seq: u64,
+    collective: Collective<'a>,
+    side: &'b Side<'a>,
+    cited: &'b [SeenEvent],
+}
+
+fn event(
     rank: u32,
-    own: &Timeout,
+    own: &SeenEvent,
+    of: &Waiting,
     collective: Collective<'_>,
-    right: Collective<'_>,
-    majority: usize,
-    others: &[&Timeout],
+    rest: &Rest<'_, '_>,
 ) -> Amendment {
     let (mut place, mut facts) = (Facts::new(), Facts::new());
     place.set("rank", rank.to_string());
-    place.set_some("node", own.node.clone());
-    facts.set("seq", seq.to_string());
+    place.set_some("node", get(&own.place, "node"));
+    facts.set("seq", rest.seq.to_string());
     facts.set("op", collective.0);
-    facts.set_some("numel_in", own.numel_in.map(|number| number.to_string()));
-    facts.set("others_op", right.0);
-    facts.set_some(
-        "others_numel_in",
-        others.first().and_then(|other| other.numel_in).map(|number| number.to_string()),
-    );
-    let (here, there) = (named(collective), named(right));
-    facts.set(
-        "note",
-        format!("at collective {seq} rank {rank} is in {here} and {majority} others are in {there}"),
-    );
-    let cites: Vec<u32> = std::iter::once(own.id).chain(others.iter().map(|other| other.id)).collect();
+    facts.set_some("numel_in", of.numel_in.map(|number| number.to_string()));
+    facts.set("others_op", rest.collective.0);
+    let numel = rest.side.waiting.first().and_then(|other| other.numel_in);
+    facts.set_some("others_numel_in", numel.map(|number| number.to_string()));
+    let (seq, count, here, there) =
+        (rest.seq, rest.side.ranks.len(), named(collective), named(rest.collective));
+    let others = if count == 1 { "the other is in".to_owned() } else { format!("{count} others are in") };
+    facts.set("note", format!("at collective {seq} rank {rank} is in {here} and {others} {there}"));
     Amendment::Derived(Derived {
-        cites,
+        cites: std::iter::once(own.id).chain(rest.cited.iter().map(|other| other.id)).collect(),
         symptom: SYMPTOM.to_owned(),
         place: place.into(),
         facts: facts.into(),
@@ -144,23 +151,11 @@ fn named((op, numel): Collective<'_>) -> String {
     }
 }
 
-/// Ranks and numbers that an earlier round named.
-fn known(view: &dyn View) -> BTreeSet<(u32, u64)> {
-    let groups = view.groups(SYMPTOM);
-    let events = groups.iter().flat_map(|group| view.events(group.id));
-    events
-        .filter_map(|event| {
-            Some((get(&event.place, "rank")?.parse().ok()?, get(&event.facts, "seq")?.parse().ok()?))
-        })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use firstfault_plugin::testing::MemoryView;
 
     use super::*;
-    use crate::timeouts;
 
     fn waits(view: MemoryView, rank: u32, op: &str, numel: u64, group: Option<&str>) -> MemoryView {
         let (rank, numel) = (rank.to_string(), numel.to_string());
@@ -194,7 +189,7 @@ mod tests {
         let [Amendment::Derived(found)] = amendments.as_slice() else { panic!("{amendments:?}") };
         assert_eq!(found.symptom, "nccl.collective_mismatch");
         assert_eq!((get(&found.place, "rank"), get(&found.place, "node")), (Some("27"), Some("a")));
-        assert_eq!(found.cites, [27, 31, 30, 29, 28, 26, 25, 24]);
+        assert_eq!(found.cites, [27, 0, 1, 2, 3, 4, 5, 6]);
         let note = "at collective 34 rank 27 is in ALLREDUCE of 1 element and 31 others are in ALLREDUCE of 4311252 elements";
         assert_eq!(get(&found.facts, "note"), Some(note));
         assert_eq!(named(&job(8, &[2, 5], "BROADCAST", 8)), [Some("2".to_owned()), Some("5".to_owned())]);
@@ -229,16 +224,5 @@ mod tests {
         assert_eq!(named(&apart), []);
         let both = waits(job(8, &[3], "BROADCAST", 1), 3, "ALLREDUCE", 4_311_252, None);
         assert_eq!(named(&both), []);
-    }
-
-    #[test]
-    fn nobody_is_named_twice() {
-        let view = job(8, &[3], "BROADCAST", 1).event(
-            "nccl.collective_mismatch",
-            &[("rank", "3")],
-            &[("seq", "34")],
-            None,
-        );
-        assert_eq!(named(&view), []);
     }
 }

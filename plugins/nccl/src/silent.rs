@@ -1,36 +1,34 @@
 //! Silent ranks. When most ranks wait for one collective and a few say nothing at all, the few are the ones waited for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use firstfault_plugin::{Amendment, Derived, Facts, View, get};
+use firstfault_plugin::{Amendment, Derived, Facts, RankSet, SeenEvent, View};
 
-use crate::timeouts::Timeout;
+use crate::timeouts::{self, Waiting};
 
-const SYMPTOM: &str = "nccl.silent_rank";
+/// What is derived here.
+pub const SYMPTOM: &str = "nccl.silent_rank";
 
 /// Most ranks that are called silent; more have no common reason.
-const MOST: usize = 16;
+const MOST: u64 = 16;
 
 /// Most time-outs that one of them cites.
 const CITED: usize = 8;
 
 /// A derived event for each rank that no time-out comes from, if one collective has most of the others waiting.
 #[must_use]
-pub fn derive(view: &dyn View, timeouts: &[Timeout]) -> Vec<Amendment> {
-    let all: BTreeSet<u32> = view.all_ranks().iter().flat_map(|range| range.first..=range.last).collect();
-    let Some(waiting) = widest(timeouts, all.len()) else { return Vec::new() };
-    let heard: BTreeSet<u32> = timeouts.iter().map(|timeout| timeout.rank).collect();
-    let silent: Vec<u32> = all.difference(&heard).copied().collect();
+pub fn derive(view: &dyn View, waiting: &[Waiting]) -> Vec<Amendment> {
+    let all: RankSet = view.all_ranks().into_iter().collect();
+    let Some((crowd, ranks)) = widest(waiting, all.len()) else { return Vec::new() };
+    let heard: RankSet = waiting.iter().flat_map(|of| of.ranks.ranges().iter().copied()).collect();
+    let silent = all.minus(&heard);
     if silent.is_empty() || silent.len() > MOST || silent.len().saturating_mul(4) >= all.len() {
         return Vec::new();
     }
-    let known = known(view);
-    let mut coverage: BTreeMap<String, String> = BTreeMap::new();
-    coverage.extend(view.coverage_of("app").into_iter().map(|of| (of.node, of.status)));
-    let mut cited: Vec<&Timeout> = waiting.clone();
-    cited.sort_by_key(|timeout| timeout.by_onset());
-    cited.truncate(CITED);
-    let onset = cited.first().and_then(|first| first.onset);
+    let coverage: BTreeMap<String, String> =
+        view.coverage_of("app").into_iter().map(|of| (of.node, of.status)).collect();
+    let cited = timeouts::cited(view, &crowd, CITED);
+    let onset = earliest(&crowd, &cited);
 
     let event = |rank: u32| {
         let (mut place, mut facts) = (Facts::new(), Facts::new());
@@ -39,8 +37,8 @@ pub fn derive(view: &dyn View, timeouts: &[Timeout]) -> Vec<Amendment> {
         place.set("rank", rank.to_string());
         place.set_some("node", node);
         facts.set("coverage", covered);
-        facts.set("waiting_ranks", ranks_of(&waiting).len().to_string());
-        let first = cited.first();
+        facts.set("waiting_ranks", ranks.to_string());
+        let first = crowd.first();
         facts.set_some("seq", first.and_then(|first| first.seq).map(|seq| seq.to_string()));
         facts.set_some("op", first.and_then(|first| first.op.clone()));
         let note = match covered {
@@ -49,7 +47,7 @@ pub fn derive(view: &dyn View, timeouts: &[Timeout]) -> Vec<Amendment> {
         };
         facts.set("note", note);
         Amendment::Derived(Derived {
-            cites: cited.iter().map(|timeout| timeout.id).collect(),
+            cites: cited.iter().map(|event| event.id).collect(),
             symptom: SYMPTOM.to_owned(),
             place: place.into(),
             facts: facts.into(),
@@ -57,38 +55,42 @@ pub fn derive(view: &dyn View, timeouts: &[Timeout]) -> Vec<Amendment> {
             onset_to: onset.map(|(_, to)| to),
         })
     };
-    silent.into_iter().filter(|rank| !known.contains(rank)).map(event).collect()
+    silent.iter().map(event).collect()
 }
 
-/// The time-outs of the collective that most ranks wait for, if these are at least two and half of all.
-fn widest(timeouts: &[Timeout], all: usize) -> Option<Vec<&Timeout>> {
-    let mut collectives: BTreeMap<(Option<&String>, Option<u64>), Vec<&Timeout>> = BTreeMap::new();
-    for timeout in timeouts {
-        collectives.entry((timeout.group.as_ref(), timeout.seq)).or_default().push(timeout);
+/// Those who wait at the number of the process group that most ranks wait at, and how many they are, if they are at least two and
+/// half of all.
+fn widest(waiting: &[Waiting], all: u64) -> Option<(Vec<&Waiting>, u64)> {
+    let mut numbers: BTreeMap<(Option<&str>, Option<u64>), Vec<&Waiting>> = BTreeMap::new();
+    for of in waiting {
+        numbers.entry((of.group.as_deref(), of.seq)).or_default().push(of);
     }
-    // Of equals the first in order.
-    let widest = collectives.into_values().rev().max_by_key(|waiting| ranks_of(waiting).len())?;
-    let ranks = ranks_of(&widest).len();
-    (ranks >= 2 && ranks.saturating_mul(2) >= all).then_some(widest)
+    let counted = numbers.into_values().map(|crowd| {
+        let ranks: RankSet = crowd.iter().flat_map(|of| of.ranks.ranges().iter().copied()).collect();
+        (crowd, ranks.len())
+    });
+    // Of equals the first in order: the last that is not less, from behind.
+    let (crowd, ranks) = counted.rev().max_by_key(|(_, ranks)| *ranks)?;
+    (ranks >= 2 && ranks.saturating_mul(2) >= all).then_some((crowd, ranks))
 }
 
-fn ranks_of(timeouts: &[&Timeout]) -> BTreeSet<u32> {
-    timeouts.iter().map(|timeout| timeout.rank).collect()
-}
-
-/// Ranks that an earlier round called silent.
-fn known(view: &dyn View) -> BTreeSet<u32> {
-    let groups = view.groups(SYMPTOM);
-    let events = groups.iter().flat_map(|group| view.events(group.id));
-    events.filter_map(|event| get(&event.place, "rank")?.parse().ok()).collect()
+/// The earliest onset of a crowd. Its uncertainty is that of the event itself if that is cited, else the largest of those that are.
+fn earliest(crowd: &[&Waiting], cited: &[SeenEvent]) -> Option<(i64, i64)> {
+    let from = crowd.iter().filter_map(|of| of.first).min()?;
+    let width =
+        |event: &SeenEvent| Some((event.onset_from?, event.onset_to?.saturating_sub(event.onset_from?)));
+    let widths: Vec<(i64, i64)> = cited.iter().filter_map(width).collect();
+    let own = widths.iter().find(|(begin, _)| *begin == from).map(|(_, width)| *width);
+    let width = own.or_else(|| widths.iter().map(|(_, width)| *width).max()).unwrap_or(0);
+    Some((from, from.saturating_add(width)))
 }
 
 #[cfg(test)]
 mod tests {
+    use firstfault_plugin::get;
     use firstfault_plugin::testing::MemoryView;
 
     use super::*;
-    use crate::timeouts;
 
     fn waits(view: MemoryView, rank: u32, seq: &str, at: i64) -> MemoryView {
         let rank = rank.to_string();
@@ -126,8 +128,8 @@ mod tests {
             (get(&found.facts, "coverage"), get(&found.facts, "waiting_ranks")),
             (Some("partial"), Some("15"))
         );
-        // Ranks 15, 14, 13, 11 and so on began to wait first, in this order.
-        assert_eq!(found.cites, [14, 13, 12, 11, 10, 9, 8, 7]);
+        // The first in canonical order are cited, the earliest of all (rank 15) dates it.
+        assert_eq!(found.cites, [0, 1, 2, 3, 4, 5, 6, 7]);
         assert_eq!((found.onset_from, found.onset_to), (Some(985), Some(995)));
     }
 
@@ -156,11 +158,5 @@ mod tests {
         assert_eq!(derived(&view).iter().map(|d| get(&d.place, "rank")).collect::<Vec<_>>(), [Some("7")]);
         view = waits(view, 7, "3", 5);
         assert_eq!(derived(&view), []);
-    }
-
-    #[test]
-    fn nobody_is_named_twice() {
-        let view = job(16, &[3, 12]).event("nccl.silent_rank", &[("rank", "12")], &[], None);
-        assert_eq!(derived(&view).iter().map(|d| get(&d.place, "rank")).collect::<Vec<_>>(), [Some("3")]);
     }
 }

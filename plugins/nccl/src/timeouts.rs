@@ -1,56 +1,55 @@
-//! The watchdog's time-outs of an attempt, by rank.
+//! The watchdog's time-outs of an attempt, by what was waited for. Only sets of ranks are asked for: of a large job the single
+//! events are ten thousand, and all but a few are alike.
 
-use firstfault_plugin::{SeenEvent, View, get};
+use firstfault_plugin::{RankSet, SeenEvent, View, get};
 
-/// One time-out.
+/// Ranks that waited for the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timeout {
-    /// The event's number.
+pub struct Waiting {
+    /// The group of events in the view.
     pub id: u32,
-    /// Global rank that waited.
-    pub rank: u32,
-    /// Its node.
-    pub node: Option<String>,
-    /// Number of the collective within its group.
+    /// Who.
+    pub ranks: RankSet,
+    /// Number of the collective within its process group.
     pub seq: Option<u64>,
     /// The process group, if the line names it in a way that is the same on all ranks.
     pub group: Option<String>,
     /// What it was in.
     pub op: Option<String>,
-    /// Elements that it gave.
+    /// Elements that each gave.
     pub numel_in: Option<u64>,
-    /// Onset interval.
-    pub onset: Option<(i64, i64)>,
+    /// Earliest onset.
+    pub first: Option<i64>,
 }
 
-impl Timeout {
-    /// Order by onset, what has none last, then in canonical order.
-    #[must_use]
-    pub fn by_onset(&self) -> (bool, Option<i64>, u32) {
-        (self.onset.is_none(), self.onset.map(|(from, _)| from), self.id)
-    }
-}
-
-/// All time-outs whose rank is known, in canonical order.
+/// All of them, in the order of the view.
 #[must_use]
-pub fn of(view: &dyn View) -> Vec<Timeout> {
-    let groups = view.groups("nccl.watchdog_timeout");
-    let events = groups.iter().flat_map(|group| view.events(group.id));
-    let mut timeouts: Vec<Timeout> = events.filter_map(|event| timeout(&event)).collect();
-    timeouts.sort_by_key(|timeout| timeout.id);
-    timeouts
+pub fn of(view: &dyn View) -> Vec<Waiting> {
+    let waiting = |group: firstfault_plugin::Group| {
+        let fact = |key| get(&group.facts, key);
+        Waiting {
+            id: group.id,
+            ranks: view.ranks(group.id).into_iter().collect(),
+            seq: fact("seq").and_then(|seq| seq.parse().ok()),
+            group: fact("group").map(str::to_owned),
+            op: fact("op").map(str::to_owned),
+            numel_in: fact("numel_in").and_then(|number| number.parse().ok()),
+            first: group.first,
+        }
+    };
+    view.groups("nccl.watchdog_timeout").into_iter().map(waiting).collect()
 }
 
-fn timeout(event: &SeenEvent) -> Option<Timeout> {
-    let fact = |key| get(&event.facts, key);
-    Some(Timeout {
-        id: event.id,
-        rank: get(&event.place, "rank")?.parse().ok()?,
-        node: get(&event.place, "node").map(str::to_owned),
-        seq: fact("seq").and_then(|seq| seq.parse().ok()),
-        group: fact("group").map(str::to_owned),
-        op: fact("op").map(str::to_owned),
-        numel_in: fact("numel_in").and_then(|number| number.parse().ok()),
-        onset: event.onset_from.map(|from| (from, event.onset_to.unwrap_or(from))),
-    })
+/// The first events of several, at most so many.
+#[must_use]
+pub fn cited(view: &dyn View, waiting: &[&Waiting], limit: usize) -> Vec<SeenEvent> {
+    let mut events = Vec::new();
+    for of in waiting {
+        let left = limit.saturating_sub(events.len());
+        if left == 0 {
+            break;
+        }
+        events.extend(view.first_events(of.id, u32::try_from(left).unwrap_or(u32::MAX)));
+    }
+    events
 }

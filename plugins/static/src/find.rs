@@ -55,7 +55,8 @@ fn candidates(files: &dyn Files, root: &str) -> Result<Vec<String>, Error> {
     let mut offset = 0_u32;
     loop {
         let page = files.page(root, "", offset).map_err(|error| error.about(root))?;
-        let passed = page.last().is_none_or(|last| last.path.as_str() >= NAMES[1]);
+        let passed = page.last().is_none_or(|last| last.path.as_str() >= NAMES[1])
+            || page.len() < files.page_size() as usize;
         offset = offset.saturating_add(u32::try_from(page.len()).unwrap_or(u32::MAX));
         found.extend(
             page.into_iter()

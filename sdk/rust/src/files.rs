@@ -12,7 +12,12 @@ pub trait Files {
     /// Names of the granted roots.
     fn roots(&self) -> Vec<String>;
 
-    /// One page of the entries directly in a folder, in byte order of their names; an empty one is the end.
+    /// How many entries a page holds; one with fewer is the last.
+    fn page_size(&self) -> u32 {
+        PAGE
+    }
+
+    /// One page of the entries directly in a folder, in byte order of their names.
     ///
     /// # Errors
     /// What the host says: `not-found`, `denied`.
@@ -41,10 +46,15 @@ pub trait Files {
         let mut entries = Vec::new();
         loop {
             let page = self.page(root, folder, u32::try_from(entries.len()).unwrap_or(u32::MAX))?;
-            if page.is_empty() {
+            let last = page.len() < self.page_size() as usize;
+            if entries.is_empty() {
+                entries = page;
+            } else {
+                entries.extend(page);
+            }
+            if last {
                 return Ok(entries);
             }
-            entries.extend(page);
         }
     }
 }

@@ -40,6 +40,7 @@ pub mod bindings;
 pub mod error;
 pub mod files;
 pub mod log;
+pub mod ranks;
 pub mod testing;
 pub mod view;
 
@@ -57,6 +58,7 @@ pub use bindings::rules::exports::firstfault::plugin::rules::{Amendment, Derived
 pub use collector::{Collector, CollectorAdapter};
 pub use connector::{Connector, ConnectorAdapter};
 pub use files::{Entry, Files};
+pub use ranks::RankSet;
 pub use rule_module::{RuleModule, RuleModuleAdapter};
 pub use view::{Coverage, Group, SeenEvent, Tables, View};
 

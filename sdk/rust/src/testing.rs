@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use crate::{Attributes, Coverage, Entry, Error, Files, Group, RankRange, SeenEvent, Tables, View};
+use crate::{Attributes, Coverage, Entry, Error, Files, Group, RankRange, RankSet, SeenEvent, Tables, View};
 
 /// Files in memory. Folders follow from the paths.
 #[derive(Debug, Default)]
@@ -63,6 +63,11 @@ impl Files for MemoryFiles {
         self.files.keys().cloned().collect()
     }
 
+    /// Two, so that every test pages.
+    fn page_size(&self) -> u32 {
+        2
+    }
+
     fn page(&self, root: &str, folder: &str, offset: u32) -> Result<Vec<Entry>, Error> {
         let files = self.files.get(root).ok_or_else(|| Error::not_found("no such root"))?;
         let prefix = if folder.is_empty() { String::new() } else { format!("{folder}/") };
@@ -78,8 +83,7 @@ impl Files for MemoryFiles {
             let entry = Entry { path: format!("{prefix}{name}"), kind: kind.to_owned(), size };
             entries.insert(name.to_owned(), entry);
         }
-        // Pages of two, so that every test pages.
-        Ok(entries.into_values().skip(offset as usize).take(2).collect())
+        Ok(entries.into_values().skip(offset as usize).take(self.page_size() as usize).collect())
     }
 
     fn read(&self, root: &str, path: &str, limit: u64) -> Result<Vec<u8>, Error> {
@@ -184,14 +188,15 @@ impl MemoryView {
         self
     }
 
-    /// Groups by symptom and facts, in the order of their first events.
+    /// Groups by symptom and facts, in the order of their first events. As with the host, how long an event waited is a
+    /// matter of its time.
     fn grouped(&self) -> Vec<Vec<&SeenEvent>> {
         let mut groups: Vec<Vec<&SeenEvent>> = Vec::new();
         for event in &self.events {
             let same = |group: &&mut Vec<&SeenEvent>| {
-                group
-                    .first()
-                    .is_some_and(|first| first.symptom == event.symptom && first.facts == event.facts)
+                group.first().is_some_and(|first| {
+                    first.symptom == event.symptom && shared(&first.facts) == shared(&event.facts)
+                })
             };
             match groups.iter_mut().find(same) {
                 Some(group) => group.push(event),
@@ -212,7 +217,7 @@ impl View for MemoryView {
             groups.push(Group {
                 id,
                 symptom: first.symptom.clone(),
-                facts: first.facts.clone(),
+                facts: shared(&first.facts),
                 count: events.iter().map(|event| event.count).sum(),
                 events: u32::try_from(events.len()).unwrap_or(u32::MAX),
                 first: events.iter().filter_map(|event| event.onset_from).min(),
@@ -229,13 +234,20 @@ impl View for MemoryView {
             .unwrap_or_default()
     }
 
+    fn first_events(&self, group: u32, limit: u32) -> Vec<SeenEvent> {
+        let mut events = self.events(group);
+        events.truncate(limit as usize);
+        events
+    }
+
     fn ranks(&self, group: u32) -> Vec<RankRange> {
         let events = self.events(group);
-        ranges(events.iter().filter_map(|event| crate::get(&event.place, "rank")?.parse().ok()))
+        let ranks = events.iter().filter_map(|event| crate::get(&event.place, "rank")?.parse::<u32>().ok());
+        ranks.collect::<RankSet>().ranges().to_vec()
     }
 
     fn all_ranks(&self) -> Vec<RankRange> {
-        ranges(self.nodes.keys().copied())
+        self.nodes.keys().copied().collect::<RankSet>().ranges().to_vec()
     }
 
     fn node_of(&self, rank: u32) -> Option<String> {
@@ -255,16 +267,6 @@ fn owned(pairs: &[(&str, &str)]) -> Attributes {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-fn ranges(ranks: impl Iterator<Item = u32>) -> Vec<RankRange> {
-    let mut sorted: Vec<u32> = ranks.collect();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let mut ranges: Vec<RankRange> = Vec::new();
-    for rank in sorted {
-        match ranges.last_mut() {
-            Some(range) if range.last.checked_add(1) == Some(rank) => range.last = rank,
-            _ => ranges.push(RankRange { first: rank, last: rank }),
-        }
-    }
-    ranges
+fn shared(facts: &[(String, String)]) -> Attributes {
+    facts.iter().filter(|(key, _)| !matches!(key.as_str(), "before_ms" | "pid" | "note")).cloned().collect()
 }

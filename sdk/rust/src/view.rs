@@ -15,6 +15,8 @@ pub trait View {
     fn groups(&self, symptom: &str) -> Vec<Group>;
     /// Events of a group in canonical order.
     fn events(&self, group: u32) -> Vec<SeenEvent>;
+    /// The first events of a group, at most so many and 1,024: enough to cite.
+    fn first_events(&self, group: u32, limit: u32) -> Vec<SeenEvent>;
     /// Global ranks of a group's events.
     fn ranks(&self, group: u32) -> Vec<RankRange>;
     /// All ranks of the attempt that are known.
@@ -44,6 +46,10 @@ impl View for HostView {
 
     fn events(&self, group: u32) -> Vec<SeenEvent> {
         pages(PAGE, |offset| host::events(group, offset, PAGE))
+    }
+
+    fn first_events(&self, group: u32, limit: u32) -> Vec<SeenEvent> {
+        host::events(group, 0, limit.min(PAGE))
     }
 
     fn ranks(&self, group: u32) -> Vec<RankRange> {

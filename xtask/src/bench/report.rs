@@ -74,29 +74,41 @@ pub(crate) fn report(incident: &Incident, ranks: u32, rows: &[Row], small: &Row)
     }
     text.push_str(&format!(
         "\nfirst output on 200 lines: min {}, median {}, max {} ms; peak {} MB\n\
-         peak: largest resident set of any run; cpu: median of user and system time\n\
+         peak: largest resident set of any run, at least the {} MB of this tool\n\
+         cpu: median of user and system time; ratio: to the median of the first row\n\
          rg: --no-config --no-ignore, as many threads as it chooses; output thrown away\n",
         tenths(small.min),
         tenths(small.median),
         tenths(small.max),
-        megabytes(small.peak)
+        megabytes(small.peak),
+        megabytes(own_peak())
     ));
     text
+}
+
+/// A program inherits the mark that the process which starts it has reached.
+fn own_peak() -> u64 {
+    field("/proc/self/status", "VmHWM").map_or(0, |it| kibibytes(&it) * 1024)
+}
+
+/// The value of a line such as `MemTotal:  24682524 kB`.
+fn field(file: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}
+
+fn kibibytes(value: &str) -> u64 {
+    value.trim_end_matches(" kB").parse().unwrap_or(0)
 }
 
 /// What it was measured on, as far as the system tells.
 fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let field = |file: &str, name: &str| {
-        let text = fs::read_to_string(file).ok()?;
-        let line = text.lines().find(|line| line.starts_with(name))?.to_owned();
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
     let mut parts = vec![format!("{cores} cores")];
     parts.extend(field("/proc/cpuinfo", "model name"));
     if let Some(memory) = field("/proc/meminfo", "MemTotal") {
-        let kibibytes: u64 = memory.trim_end_matches(" kB").parse().unwrap_or(0);
-        parts.push(format!("{} GB", kibibytes * 1024 / 1_000_000_000));
+        parts.push(format!("{} GB", kibibytes(&memory) * 1024 / 1_000_000_000));
     }
     if let Ok(release) = fs::read_to_string("/proc/sys/kernel/osrelease") {
         parts.push(format!("Linux {}", release.trim()));

@@ -17,6 +17,7 @@ const MAX_NODES: usize = 4096;
 
 /// What a handle of `execution-context` stands for.
 #[derive(Debug, Clone)]
+#[allow(unreachable_pub, reason = "the generated bindings name it as public")]
 pub struct ContextHandle(pub(crate) Arc<ExecutionContext>);
 
 /// Bounds what one call may parse.
@@ -32,17 +33,24 @@ impl Contexts {
 
     fn parse(&mut self, document: &str) -> Result<ContextHandle, Error> {
         if document.len() > MAX_DOCUMENT {
-            return Err(error("too-large", "the context document has more than 64 MiB; leave out what is not needed"));
+            return Err(error(
+                "too-large",
+                "the context document has more than 64 MiB; leave out what is not needed",
+            ));
         }
         let Some(left) = self.bytes_left.checked_sub(document.len()) else {
-            return Err(error("limit", "the context documents of this call are too large in all; resolve fewer attempts"));
+            return Err(error(
+                "limit",
+                "the context documents of this call are too large in all; resolve fewer attempts",
+            ));
         };
         self.bytes_left = left;
         match ExecutionContext::parse(document) {
             Ok(context) => Ok(ContextHandle(Arc::new(context))),
-            Err(e) => {
-                Err(error("malformed", crate::text::printable(&e.to_string(), crate::attributes::MAX_SENTENCE - 3)))
-            }
+            Err(e) => Err(error(
+                "malformed",
+                crate::text::printable(&e.to_string(), crate::attributes::MAX_SENTENCE - 3),
+            )),
         }
     }
 }

@@ -106,7 +106,10 @@ impl Files {
             return Err(Stop::Limit("more than 200,000 files are skipped".to_owned()));
         }
         if !self.grants.has(&root) {
-            return Err(Stop::Malformed(format!("`files.skip` names the root '{}', which is not granted", shown(&root))));
+            return Err(Stop::Malformed(format!(
+                "`files.skip` names the root '{}', which is not granted",
+                shown(&root)
+            )));
         }
         self.skipped.push(Skipped {
             root,

@@ -9,6 +9,7 @@ use crate::host::{Host, error};
 
 /// A request in flight. None can be started yet, so there is none.
 #[derive(Debug)]
+#[allow(unreachable_pub, reason = "the generated bindings name it as public")]
 pub enum Exchange {}
 
 impl HttpHost for Host {
@@ -21,7 +22,10 @@ impl HttpHost for Host {
         self.meter.tick()?;
         Ok(Err(error(
             "not-granted",
-            format!("the endpoint '{}' is not granted to this plugin: this version grants none", shown(&endpoint)),
+            format!(
+                "the endpoint '{}' is not granted to this plugin: this version grants none",
+                shown(&endpoint)
+            ),
         )))
     }
 

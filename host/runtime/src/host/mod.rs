@@ -62,7 +62,11 @@ impl Meter {
     fn spend(&mut self, units: usize) -> wasmtime::Result<()> {
         match self.left.checked_sub(units as u64) {
             Some(left) => self.left = left,
-            None => return Err(Stop::Limit(format!("more than {} units of work by the host", self.allowed)).into()),
+            None => {
+                return Err(
+                    Stop::Limit(format!("more than {} units of work by the host", self.allowed)).into()
+                );
+            }
         }
         Ok(())
     }

@@ -15,7 +15,10 @@ impl ProcessHost for Host {
         self.meter.tick()?;
         Ok(Err(error(
             "not-granted",
-            format!("the program '{}' is not granted to this plugin: this version grants none", shown(&program)),
+            format!(
+                "the program '{}' is not granted to this plugin: this version grants none",
+                shown(&program)
+            ),
         )))
     }
 }

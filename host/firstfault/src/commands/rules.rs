@@ -1,0 +1,49 @@
+//! `firstfault rules check` and `firstfault rules test`
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+
+use crate::arguments::{RulesAction, RulesOptions};
+use crate::generation::Generation;
+use crate::packtest;
+
+/// Runs it.
+///
+/// # Errors
+/// A pack that is wrong.
+pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
+    match &options.action {
+        RulesAction::Check(rules) => {
+            let generation = Generation::load(rules)?;
+            generation.rules.matcher().check().map_err(|e| anyhow!("{e}"))?;
+            let mut out = String::new();
+            for pack in generation.rules.packs() {
+                let p = &pack.pack;
+                out.push_str(&format!(
+                    "{:<12} {:<8} {:>4} symptoms {:>4} signatures {:>4} causes {:>4} tests\n",
+                    p.pack.name,
+                    p.pack.version,
+                    p.symptoms.len(),
+                    p.signatures.len(),
+                    p.causes.len(),
+                    p.tests.len()
+                ));
+            }
+            out.push_str(&format!("generation   {}\n", generation.rules.generation()));
+            super::print(&out)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        RulesAction::Test(rules) => {
+            let generation = Generation::load(rules)?;
+            let outcome = packtest::run_all(&generation);
+            let mut out = String::new();
+            for failure in &outcome.failures {
+                out.push_str(&format!("FAILED {failure}\n"));
+            }
+            out.push_str(&format!("{} passed, {} failed\n", outcome.passed, outcome.failures.len()));
+            super::print(&out)?;
+            Ok(if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! A generation: the plugins and rules that decide verdicts, loaded together and never changed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use firstfault_model::diagnosis::{PackRef, PluginRef};
+use firstfault_rules::load::{LoadedPack, load};
+use firstfault_rules::ruleset::RuleSet;
+use firstfault_runtime::{LoadError, Plugin, Precompiled, Runtime, RuntimeError, RuntimeOptions, Tables, World};
+
+use crate::arguments::RuleOptions;
+
+/// Plugins and rules.
+#[derive(Debug)]
+pub struct Generation {
+    /// Connector for paths.
+    pub connector: Plugin,
+    /// Collectors.
+    pub collectors: Vec<Plugin>,
+    /// Rule modules by name.
+    pub modules: Vec<Plugin>,
+    /// The rules.
+    pub rules: Arc<RuleSet>,
+    /// Plugins that could not be loaded, as the diagnosis names them.
+    pub refused: Vec<PluginRef>,
+}
+
+/// Why a generation cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum GenerationError {
+    /// The program was built without its plugins.
+    #[error("this program was built without its plugins: run `cargo xtask build`")]
+    NoPlugins,
+    /// The runtime cannot start.
+    #[error("the plugin runtime cannot start")]
+    Runtime(#[from] RuntimeError),
+    /// A shipped plugin cannot be loaded.
+    #[error("the shipped plugin '{name}' cannot be loaded")]
+    Plugin {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: Box<LoadError>,
+    },
+    /// A pack is wrong.
+    #[error("{0}")]
+    Pack(String),
+    /// A file cannot be read.
+    #[error("cannot read '{path}'")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl Generation {
+    /// Loads the shipped plugins and packs, and the site's.
+    ///
+    /// # Errors
+    /// What cannot be loaded. A site's plugin that cannot be is no error: it is named in each diagnosis.
+    pub fn load(options: &RuleOptions) -> Result<Self, GenerationError> {
+        let runtime = Runtime::new(RuntimeOptions { cache_dir: cache_dir(), ..RuntimeOptions::default() })?;
+        let mut plugins = Vec::new();
+        for bundled in firstfault_bundle::plugins() {
+            let precompiled = bundled.precompiled.map(Precompiled::embedded);
+            let plugin = runtime
+                .load(bundled.name, bundled.wasm, precompiled)
+                .map_err(|e| GenerationError::Plugin { name: bundled.name.to_owned(), source: Box::new(e) })?;
+            plugins.push(plugin);
+        }
+        let mut refused = Vec::new();
+        for path in &options.plugins {
+            let name = path.file_stem().map_or_else(|| "plugin".to_owned(), |n| n.to_string_lossy().into_owned());
+            let wasm = std::fs::read(path).map_err(|source| GenerationError::File { path: path.clone(), source })?;
+            match runtime.load(&name, &wasm, None) {
+                Ok(plugin) => plugins.push(plugin),
+                Err(error) => {
+                    tracing::warn!(plugin = name, "not loaded: {error}");
+                    refused.push(PluginRef {
+                        name,
+                        version: String::new(),
+                        digest: firstfault_model::canonical::digest(&wasm),
+                        status: "refused".into(),
+                        detail: Some(error.to_string()),
+                    });
+                }
+            }
+        }
+        Self::of(plugins, refused, options.rules.as_deref())
+    }
+
+    fn of(plugins: Vec<Plugin>, mut refused: Vec<PluginRef>, site: Option<&Path>) -> Result<Self, GenerationError> {
+        let mut connector = None;
+        let mut collectors = Vec::new();
+        let mut modules = Vec::new();
+        let mut packs = Vec::new();
+        for plugin in plugins {
+            match plugin.world() {
+                World::ContextConnector => connector = connector.or(Some(plugin)),
+                World::TelemetryCollector => collectors.push(plugin),
+                World::RuleModule => match load(plugin.name(), plugin.manifest(), Some(plugin.name())) {
+                    Ok(pack) => {
+                        packs.push(pack);
+                        modules.push(plugin);
+                    }
+                    // A pack that does not fit is the module's fault, not the diagnosis's.
+                    Err(error) => {
+                        tracing::warn!(plugin = plugin.name(), "not used: {error}");
+                        refused.push(PluginRef {
+                            name: plugin.name().to_owned(),
+                            version: plugin.version().to_owned(),
+                            digest: plugin.digest().to_owned(),
+                            status: "refused".into(),
+                            detail: Some(error.to_string()),
+                        });
+                    }
+                },
+            }
+        }
+        let connector = connector.filter(|_| !collectors.is_empty()).ok_or(GenerationError::NoPlugins)?;
+        collectors.sort_by(|a, b| a.name().cmp(b.name()));
+        modules.sort_by(|a, b| a.name().cmp(b.name()));
+        for bundled in firstfault_bundle::packs() {
+            packs.push(load(bundled.name, bundled.text, None).map_err(|e| GenerationError::Pack(e.to_string()))?);
+        }
+        packs.extend(site_packs(site)?);
+        let rules = RuleSet::new(packs).map_err(|e| GenerationError::Pack(e.to_string()))?;
+        Ok(Self { connector, collectors, modules, rules: Arc::new(rules), refused })
+    }
+
+    /// The packs as the diagnosis names them.
+    #[must_use]
+    pub fn pack_refs(&self) -> Vec<PackRef> {
+        let of = |p: &LoadedPack| PackRef {
+            name: p.pack.pack.name.clone(),
+            version: p.pack.pack.version.clone(),
+            digest: p.digest.clone(),
+        };
+        self.rules.packs().iter().map(of).collect()
+    }
+
+    /// The tables of the packs, for rule modules.
+    #[must_use]
+    pub fn tables(&self) -> Arc<dyn Tables> {
+        Arc::new(PackTables(Arc::clone(&self.rules)))
+    }
+}
+
+struct PackTables(Arc<RuleSet>);
+
+impl Tables for PackTables {
+    fn lookup(&self, table: &str, key: &str) -> Option<Vec<(String, String)>> {
+        let row = self.0.lookup(table, key)?;
+        Some(row.iter().map(|(k, v)| (k.clone(), v.clone())).collect())
+    }
+}
+
+fn site_packs(folder: Option<&Path>) -> Result<Vec<LoadedPack>, GenerationError> {
+    let Some(folder) = folder else { return Ok(Vec::new()) };
+    let fail = |path: &Path| {
+        let path = path.to_owned();
+        move |source| GenerationError::File { path, source }
+    };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail(folder))? {
+        let path = entry.map_err(fail(folder))?.path();
+        if path.extension().is_some_and(|e| e == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    paths
+        .iter()
+        .map(|path| {
+            let text = std::fs::read_to_string(path).map_err(fail(path))?;
+            load(&path.display().to_string(), &text, None).map_err(|e| GenerationError::Pack(e.to_string()))
+        })
+        .collect()
+}
+
+/// Where compiled plugins of the site are kept; none without a home.
+fn cache_dir() -> Option<PathBuf> {
+    let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
+    base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"))).map(|p| p.join("firstfault"))
+}

@@ -1,0 +1,45 @@
+//! The finding in its envelope: identity, revision, provenance.
+
+use firstfault_engine::digest::evidence_digest;
+use firstfault_model::canonical::{Digester, digest, to_canonical_json};
+use firstfault_model::diagnosis::{Diagnosis, Provenance, Revision, RevisionStatus, SCHEMA};
+
+use crate::generation::Generation;
+use crate::pipeline::attribute::Attributed;
+
+/// Concludes and wraps.
+///
+/// # Errors
+/// The finding holds a number that canonical JSON cannot.
+pub fn envelope(generation: &Generation, attributed: Attributed) -> anyhow::Result<Diagnosis> {
+    let Attributed { case, graph } = attributed;
+    let finding = firstfault_engine::conclude(&graph, &case, &generation.rules);
+    let evidence = evidence_digest(&case);
+    let rules = generation.rules.generation().to_owned();
+    let mut id = Digester::new("firstfault.diagnosis.id/1");
+    id.part(evidence.as_bytes());
+    id.part(rules.as_bytes());
+    let id = id.finish();
+    let id = id.get(7..23).unwrap_or(&id);
+    let diagnosis_digest = digest(to_canonical_json(&finding)?.as_bytes());
+    Ok(Diagnosis {
+        schema: SCHEMA.to_owned(),
+        id: format!("d-{id}"),
+        revision: Revision {
+            number: 1,
+            status: RevisionStatus::Final,
+            supersedes: None,
+            changed: Vec::new(),
+            next_at: None,
+        },
+        finding,
+        provenance: Provenance {
+            engine: firstfault_engine::VERSION.to_owned(),
+            rules_generation: rules,
+            packs: generation.pack_refs(),
+            plugins: case.plugins,
+            evidence_digest: evidence,
+            diagnosis_digest,
+        },
+    })
+}

@@ -1,0 +1,198 @@
+//! What ran, and what is known of it: connector and collectors.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use firstfault_model::context::ExecutionContext;
+use firstfault_model::diagnosis::{NotRead, PluginRef};
+use firstfault_model::source::{Source, Trust};
+use firstfault_model::stream::StreamName;
+use firstfault_model::time::Timestamp;
+use firstfault_reader::{Input, Part};
+use firstfault_runtime::{Attachment, Capabilities, FileGrants, Focus, Interest, Plugin, SpooledStream};
+
+use crate::generation::Generation;
+
+/// Longest time of one collector on the paths of one command.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// What was gathered.
+#[derive(Debug)]
+pub struct Gathered {
+    /// What ran.
+    pub context: ExecutionContext,
+    /// The streams to read.
+    pub inputs: Vec<Input>,
+    /// What was given and left out.
+    pub not_read: Vec<NotRead>,
+    /// The plugins that ran.
+    pub plugins: Vec<PluginRef>,
+    /// Names of the collectors.
+    pub collector: String,
+}
+
+/// Asks the connector for the context and the collectors for the rest.
+///
+/// # Errors
+/// A path that does not exist, or a context that is malformed.
+pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gathered> {
+    let roots = roots(paths)?;
+    let labels: BTreeMap<String, String> = roots.iter().map(|(name, _, label)| (name.clone(), label.clone())).collect();
+    let grants = FileGrants::new(roots.into_iter().map(|(name, path, _)| (name, path)).collect())?;
+    let capabilities = Capabilities { files: grants, deadline: DEADLINE };
+    let mut plugins = generation.refused.clone();
+    let connector = &generation.connector;
+    let contexts = connector.resolve(&[], &capabilities).with_context(|| format!("the connector '{}' failed", connector.name()))?;
+    plugins.push(plugin_ref(connector, None));
+    let context = contexts.into_iter().next().unwrap_or_default();
+    let shared = Arc::new(context.clone());
+    let interest = interest(generation);
+    let mut streams: BTreeMap<StreamName, Vec<(u32, Arc<dyn Part>)>> = BTreeMap::new();
+    let mut not_read = Vec::new();
+    let mut collectors = Vec::new();
+    for collector in &generation.collectors {
+        match collector.collect(Arc::clone(&shared), &Focus::default(), &interest, &capabilities) {
+            Err(failure) => {
+                tracing::warn!(plugin = collector.name(), "{failure}");
+                plugins.push(plugin_ref(collector, Some((failure.status(), failure.to_string()))));
+            }
+            Ok(collected) => {
+                plugins.push(plugin_ref(collector, None));
+                collectors.push(collector.name().to_owned());
+                for attachment in collected.attachments {
+                    let prefix = labels.get(&attachment.root).map_or("", String::as_str);
+                    let name = stream_name(&attachment.labels, &format!("{prefix}{}", attachment.path), prefix, &context);
+                    let part = attachment.labels.get("part").and_then(|p| p.parse().ok()).unwrap_or(0);
+                    streams.entry(name).or_default().push((part, Arc::new(Attached(attachment))));
+                }
+                for spooled in collected.spooled {
+                    let name = stream_name(&spooled.labels, collector.name(), "", &context);
+                    let part = SpooledFile::write(&spooled).context("cannot spool observations to disk")?;
+                    streams.entry(name).or_default().push((0, Arc::new(part)));
+                }
+                for skipped in collected.skipped {
+                    let prefix = labels.get(&skipped.root).map_or("", String::as_str);
+                    not_read.push(NotRead { path: format!("{prefix}{}", skipped.path), reason: skipped.reason });
+                }
+            }
+        }
+    }
+    not_read.sort();
+    plugins.sort_by(|a, b| (&a.name, &a.digest).cmp(&(&b.name, &b.digest)));
+    let inputs = streams
+        .into_iter()
+        .map(|(name, mut parts)| {
+            parts.sort_by_key(|(part, _)| *part);
+            // Paths are the user's: nobody vouches for where the files came from.
+            Input { name, trust: Trust::Unverified, parts: parts.into_iter().map(|(_, p)| p).collect() }
+        })
+        .collect();
+    Ok(Gathered { context, inputs, not_read, plugins, collector: collectors.join(",") })
+}
+
+/// How a plugin is named in the diagnosis.
+#[must_use]
+pub fn plugin_ref(plugin: &Plugin, failure: Option<(&str, String)>) -> PluginRef {
+    let (status, detail) = failure.map_or(("ok", None), |(status, detail)| (status, Some(detail)));
+    PluginRef {
+        name: plugin.name().to_owned(),
+        version: plugin.version().to_owned(),
+        digest: plugin.digest().to_owned(),
+        status: status.to_owned(),
+        detail,
+    }
+}
+
+/// Roots with the prefix of their streams' names. Their order is that of their own names, so that neither the order in which
+/// paths were given nor the folder they lie in matters.
+fn roots(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, PathBuf, String)>> {
+    let mut named = Vec::new();
+    for path in paths {
+        std::fs::metadata(path).with_context(|| format!("cannot read '{}'", path.display()))?;
+        let whole = std::fs::canonicalize(path).with_context(|| format!("cannot read '{}'", path.display()))?;
+        let name = whole.file_name().map_or_else(|| "/".to_owned(), |n| n.to_string_lossy().into_owned());
+        named.push((name, whole));
+    }
+    named.sort();
+    named.dedup();
+    let several = named.len() > 1;
+    let count = |name: &str| named.iter().filter(|(n, _)| n == name).count();
+    let mut out = Vec::new();
+    for (i, (name, path)) in named.iter().enumerate() {
+        // A file carries its own name; folders, and files of equal names, are told apart by a prefix.
+        let is_file = path.is_file();
+        let prefix = match (several, is_file, count(name)) {
+            (false, ..) | (true, true, 1) => String::new(),
+            (true, false, 1) => format!("{name}/"),
+            _ => format!("{}/", distinct(path, &named)),
+        };
+        out.push((format!("given-{i}"), path.clone(), prefix));
+    }
+    Ok(out)
+}
+
+/// A path without what all paths of its name have in common.
+fn distinct(path: &Path, named: &[(String, PathBuf)]) -> String {
+    let Some(parent) = path.parent() else { return path.display().to_string() };
+    let others: Vec<&Path> = named.iter().filter(|(_, p)| p.file_name() == path.file_name()).filter_map(|(_, p)| p.parent()).collect();
+    let common = parent.ancestors().find(|a| others.iter().all(|o| o.starts_with(a)));
+    let shown = common.and_then(|c| parent.strip_prefix(c).ok()).unwrap_or(parent);
+    if path.is_file() { shown.display().to_string() } else { shown.join(path.file_name().unwrap_or_default()).display().to_string() }
+}
+
+fn stream_name(labels: &BTreeMap<String, String>, fallback: &str, prefix: &str, context: &ExecutionContext) -> StreamName {
+    let node = labels.get("node").map(|n| context.node_named(n).unwrap_or(n).to_owned());
+    StreamName {
+        source: Source::parse(labels.get("source").map_or("", String::as_str)),
+        node,
+        name: labels.get("stream").map_or_else(|| fallback.to_owned(), |s| format!("{prefix}{s}")),
+        rank: labels.get("rank").and_then(|r| r.parse().ok()),
+    }
+}
+
+fn interest(generation: &Generation) -> Interest {
+    let matcher = generation.rules.matcher();
+    let mut sources: Vec<String> =
+        matcher.signatures().iter().flat_map(|s| &s.sources).map(|s| s.name().to_owned()).collect();
+    sources.sort();
+    sources.dedup();
+    let literals = matcher.anchors().iter().map(|a| String::from_utf8_lossy(a).into_owned()).collect();
+    Interest { sources, literals, ..Interest::default() }
+}
+
+struct Attached(Attachment);
+
+impl Part for Attached {
+    fn open(&self) -> io::Result<File> {
+        self.0.open()
+    }
+}
+
+/// Observations, ordered and on disk, where the reader reads them as any file.
+struct SpooledFile(File);
+
+impl SpooledFile {
+    fn write(spooled: &SpooledStream) -> io::Result<Self> {
+        let mut file = io::BufWriter::new(tempfile::tempfile()?);
+        for line in spooled.read()? {
+            let line = line?;
+            if let Some(time) = line.time {
+                write!(file, "{} ", Timestamp(time))?;
+            }
+            file.write_all(&line.text)?;
+            file.write_all(b"\n")?;
+        }
+        Ok(Self(file.into_inner().map_err(io::IntoInnerError::into_error)?))
+    }
+}
+
+impl Part for SpooledFile {
+    fn open(&self) -> io::Result<File> {
+        self.0.try_clone()
+    }
+}
