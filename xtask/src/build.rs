@@ -30,12 +30,12 @@ pub(crate) fn plugins(workspace: &Workspace, runner: &mut Runner) -> anyhow::Res
     let folder = workspace.target().join("wasm-build");
     let names = workspace.plugins()?;
     for name in &names {
-        let module = module(workspace, runner, &folder, name, &flags)?;
+        let module = module(runner, &folder, name, &flags)?;
         let bytes = fs::read(&module).with_context(|| format!("cannot read {}", module.display()))?;
         let component = component::encode(&bytes).with_context(|| format!("the plugin {name}"))?;
         write_if_changed(&ready(workspace, name, "wasm"), &component)?;
     }
-    remove_others(workspace.wasm(), &names)
+    remove_others(workspace, &names)
 }
 
 /// Builds one plugin and says where the module is.
@@ -43,13 +43,7 @@ pub(crate) fn plugins(workspace: &Workspace, runner: &mut Runner) -> anyhow::Res
 /// `cargo rustc` rather than `cargo build`: a library that is also an `rlib` gets no link-time optimisation, which
 /// makes the module half as large again. One at a time also keeps the bytes of a plugin independent of the
 /// features that another one asks of a shared dependency.
-fn module(
-    workspace: &Workspace,
-    runner: &mut Runner,
-    folder: &Path,
-    name: &str,
-    flags: &str,
-) -> anyhow::Result<PathBuf> {
+fn module(runner: &mut Runner, folder: &Path, name: &str, flags: &str) -> anyhow::Result<PathBuf> {
     let package = format!("firstfault-plugin-{name}");
     let mut command = runner.cargo_command();
     command
@@ -60,9 +54,7 @@ fn module(
         .env_remove("RUSTFLAGS");
     runner.step(&format!("build the plugin {name}"), &mut command)?;
     let file = format!("{}.wasm", package.replace('-', "_"));
-    let module = folder.join(targets::PLUGIN).join("wasm").join(file);
-    debug_assert!(module.starts_with(workspace.target()));
-    Ok(module)
+    Ok(folder.join(targets::PLUGIN).join("wasm").join(file))
 }
 
 /// Flags that keep the folders of this machine out of the modules, in cargo's encoded form.
@@ -132,8 +124,13 @@ fn write_if_changed(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Removes what plugins that are gone have left behind: it would be bundled.
-fn remove_others(folder: &Path, names: &[String]) -> anyhow::Result<()> {
+/// Removes what plugins that are gone have left behind: it would be bundled. In a folder that somebody chose, other
+/// things may lie with good reason.
+fn remove_others(workspace: &Workspace, names: &[String]) -> anyhow::Result<()> {
+    let folder = workspace.wasm();
+    if folder != workspace.root().join("target/wasm") {
+        return Ok(());
+    }
     for entry in fs::read_dir(folder).with_context(|| format!("cannot list {}", folder.display()))? {
         let path = entry?.path();
         let ours = path.extension().is_some_and(|it| it == "wasm" || it == "cwasm");

@@ -18,7 +18,7 @@ pub fn conclude(graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
     let seen = Seen::of(case);
     let judgement = roots::judge(graph, case, rules, &seen);
     let accused =
-        if judgement.verdict == Verdict::Undetermined { suspects::accused(graph, rules, &judgement) } else { Vec::new() };
+        if judgement.verdict == Verdict::Undetermined { suspects::accused(graph, rules, &judgement, &seen) } else { Vec::new() };
     let gaps = missing::gaps(graph, case, rules, &judgement, &accused);
     let (could_change, gap_ids) = missing::listed(&gaps, case);
     let confidences: Vec<(Confidence, String)> =
@@ -55,6 +55,7 @@ pub fn conclude(graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
         affected: &affected,
         main_effect,
         gaps: &gaps,
+        still_since: seen.hang.as_ref().and_then(|h| h.since),
     });
     let mut limits = case.limits.clone();
     if graph.dropped > 0 {

@@ -7,6 +7,7 @@ use firstfault_model::diagnosis::{
     Suspect, SymptomGroup,
 };
 use firstfault_model::event::Basis;
+use firstfault_model::hit::TimeSource;
 use firstfault_model::ranges::{format_nodes, format_ranks};
 use firstfault_model::taxonomy::Domain;
 use firstfault_model::time::Timestamp;
@@ -122,7 +123,12 @@ pub fn root_causes(
             count_is: if lossy { "lower_bound" } else { "exact" }.to_owned(),
             explanation,
             recommended_action: definition.action.clone(),
-            evidence: ledger.cite_all(events.iter().flat_map(|e| e.hits.iter().copied()), CITED, case),
+            // The same kind of line in other ranks shows the same; another kind is a repeat of it.
+            evidence: ledger.cite_all(
+                events.iter().filter(|e| e.rule == lead.rule).flat_map(|e| e.hits.iter().copied()),
+                CITED,
+                case,
+            ),
             rule: lead.rule.clone(),
             explains: Vec::new(),
         });
@@ -218,7 +224,9 @@ pub fn symptom_groups(
     let mut list: Vec<(Key, Vec<u32>)> = groups.into_iter().collect();
     // In the order in which they began; what has no time keeps its canonical place behind.
     list.sort_by_key(|(key, events)| {
-        let first = events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first)).min();
+        let time = |e: &Event| e.onset.map_or((true, i64::MAX), |o| (o.source == TimeSource::Neighbour, o.from.0));
+        let first = events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| (time(e), e.first)).min();
+        let first = first.map(|((_, time), position)| (time, position));
         (first, key.clone())
     });
     let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -245,7 +253,9 @@ pub fn symptom_groups(
             .collect();
         let nodes: BTreeSet<&str> = events.iter().filter_map(|e| e.place.node.as_deref()).collect();
         let ranks: BTreeSet<u32> = events.iter().flat_map(|e| e.ranks.iter().copied()).collect();
-        let onsets = || events.iter().filter_map(|e| e.onset);
+        // A time of its own says more than that of a line before it.
+        let own = events.iter().any(|e| e.onset.is_some_and(|o| o.source != TimeSource::Neighbour));
+        let onsets = || events.iter().filter_map(|e| e.onset).filter(|o| !own || o.source != TimeSource::Neighbour);
         let reported: Vec<Timestamp> = onsets().filter_map(|o| o.reported).collect();
         let notes: BTreeSet<&String> = events.iter().flat_map(|e| &e.notes).collect();
         out.push(SymptomGroup {

@@ -2,6 +2,7 @@
 
 use firstfault_model::diagnosis::{Hang, Progress};
 use firstfault_model::hit::ProgressMark;
+use firstfault_model::source::Source;
 use firstfault_model::time::{MILLI, MINUTE, SECOND, Timestamp};
 
 use crate::case::Case;
@@ -12,6 +13,9 @@ use crate::order::CLOCK_BOUND;
 const LEAST_STALL: i64 = 10 * MINUTE;
 /// And at least this many steps.
 const STALL_STEPS: i64 = 10;
+
+/// Lines that may stand behind the last sign of life: what the scheduler wrote when it ended the attempt.
+const FEW_LINES: u32 = 3;
 
 /// Progress as it was seen.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +51,9 @@ impl Seen {
             (Some(last), Some(end)) => Some(end.since(last).max(0)),
             _ => None,
         };
+        let quiet = if steps.is_empty() { Self::last_output(case).zip(case.context.document.end) } else { None };
+        let stalled_or_quiet = stalled.or_else(|| quiet.map(|(last, end)| end.since(last).max(0)));
+        let since = last_time.or(quiet.map(|(last, _)| last));
         let limit = LEAST_STALL.max(step.unwrap_or(0).saturating_mul(STALL_STEPS));
         let progress = last.map(|mark| Progress {
             last_step: mark.step,
@@ -55,8 +62,16 @@ impl Seen {
             stalled_for_ms: stalled.and_then(|s| u64::try_from(s / MILLI).ok()),
             marker: mark.probe.clone(),
         });
-        let hang = stalled.map(|s| Hang { detected: s > limit, since: (s > limit).then_some(last_time).flatten() });
+        let hang = stalled_or_quiet.map(|s| Hang { detected: s > limit, since: (s > limit).then_some(since).flatten() });
         Self { progress, hang, last_time, step, steps, completions }
+    }
+
+    /// The last sign of life where no probe reads progress: the last stamped line of the workload's output, if next to nothing
+    /// stands behind it.
+    fn last_output(case: &Case) -> Option<Timestamp> {
+        let output = case.streams.iter().filter(|s| matches!(s.name.source, Source::App | Source::Unstated));
+        let last = output.filter(|s| s.stats.last.is_some()).max_by_key(|s| s.stats.last)?;
+        (last.stats.behind_last <= FEW_LINES).then_some(last.stats.last).flatten()
     }
 
     /// Whether it stood still for long before it ended.

@@ -147,7 +147,7 @@ fn candidates(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, out: &mu
             out.ruled_out.insert(i, (RuledOut::Quoted, None));
             continue;
         }
-        if seen.survived(event) && !ends_attempt(event, rules) {
+        if seen.survived(event) && !ends_attempt(event, rules) && !event.definition(rules).is_some_and(|d| d.fatal) {
             out.ruled_out.insert(i, (RuledOut::Survived, None));
             out.context.insert(i);
             continue;
@@ -292,6 +292,7 @@ fn better(graph: &Graph, case: &Case, rules: &RuleSet, a: &Root, b: &Root) -> bo
     if names_end(x) != names_end(y) {
         return names_end(x);
     }
-    let key = |root: &Root, e: &Event| (std::cmp::Reverse(root.effects.len()), e.rank, e.first);
+    let fatal = |e: &Event| e.definition(rules).is_some_and(|d| d.fatal);
+    let key = |root: &Root, e: &Event| (!fatal(e), std::cmp::Reverse(root.effects.len()), e.rank, e.first);
     key(a, x) < key(b, y)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use firstfault_model::diagnosis::{Affected, Confidence, PlaceFields, RootCause, Suspect, TerminalState, Verdict};
 use firstfault_model::taxonomy::Domain;
+use firstfault_model::time::Timestamp;
 
 use crate::missing::Gap;
 
@@ -24,6 +25,8 @@ pub struct Parts<'a> {
     pub main_effect: Option<&'a str>,
     /// What is missing.
     pub gaps: &'a [Gap],
+    /// Since when it stood still, if it did.
+    pub still_since: Option<Timestamp>,
 }
 
 /// Writes the sentences.
@@ -82,7 +85,14 @@ fn undetermined(parts: &Parts<'_>) -> String {
             let who = if who.is_empty() { "The attempt".to_owned() } else { who };
             format!("{who} reported: {effect}. That is an effect; its cause is not in what was collected.")
         }
-        None => format!("The attempt ended as {}; nothing that was collected shows why.", parts.state.name().replace('_', " ")),
+        None => match parts.still_since {
+            Some(since) => format!(
+                "The job stood still from {} UTC until it was ended ({}); nothing that was collected shows why.",
+                since.clock(false),
+                parts.state.name().replace('_', " ")
+            ),
+            None => format!("The attempt ended as {}; nothing that was collected shows why.", parts.state.name().replace('_', " ")),
+        },
     };
     if let Some(suspect) = parts.suspects.first()
         && let Some(place) = describe(&suspect.place, Domain::Undetermined)

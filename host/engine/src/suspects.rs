@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use firstfault_model::diagnosis::RuledOut;
 use firstfault_model::place::Place;
 use firstfault_model::taxonomy::Domain;
 use firstfault_rules::pack::Role;
@@ -9,6 +10,7 @@ use firstfault_rules::ruleset::RuleSet;
 
 use crate::event::Scope;
 use crate::graph::Graph;
+use crate::progress::Seen;
 use crate::roots::{Judgement, numbered};
 
 /// Most suspects.
@@ -33,7 +35,7 @@ pub struct Accused {
 
 /// Suspects, the strongest first: silent ranks, peers that others name, and, if there are none, who reports first.
 #[must_use]
-pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Vec<Accused> {
+pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &Seen) -> Vec<Accused> {
     let unexplained = |i: u32| graph.causes_of(i).is_empty() && !judgement.ruled_out.contains_key(&i);
     let mut out: Vec<Accused> = Vec::new();
     // Peers that others name, by how many name them.
@@ -77,6 +79,22 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Vec<Acc
             sub_domain: sub_domain(first.definition(rules).and_then(|d| d.sub_domain.as_deref())),
             why: format!("{who} their connection to it"),
             events,
+        });
+    }
+    // What ended an attempt that had long stood still points at the stall.
+    if out.is_empty()
+        && let Some(since) = seen.hang.as_ref().and_then(|h| h.since)
+        && let Some((i, event)) = numbered(&graph.events).find(|(i, e)| {
+            matches!(judgement.ruled_out.get(i), Some((RuledOut::Later, None))) && e.scope == Scope::In
+        })
+    {
+        out.push(Accused {
+            events: vec![i],
+            event_place: Place::default(),
+            ranks: Vec::new(),
+            symptom: event.symptom.clone(),
+            sub_domain: "hang".into(),
+            why: format!("nothing was reported after {} UTC; this only ended what already stood still", since.clock(false)),
         });
     }
     if out.is_empty() {

@@ -43,6 +43,8 @@ pub struct StreamStats {
     pub first: Option<crate::time::Timestamp>,
     /// Latest time seen, as sampled at its end and at its hits.
     pub last: Option<crate::time::Timestamp>,
+    /// Lines behind the last stamp.
+    pub behind_last: u32,
     /// Why it could not be read to its end.
     pub error: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use firstfault_rules::matcher::TRACEBACK;
+use firstfault_rules::matcher::{CompiledSignature, TRACEBACK};
 
 use crate::prefix::{Identity, peel};
 use crate::segment;
@@ -87,16 +87,35 @@ fn names_exception(message: &[u8]) -> bool {
         && (follows.trim_ascii().is_empty() || follows.starts_with(b":"))
 }
 
-/// The line at `first` and the next two of the same writer, without their prefixes, joined by line feeds; and the range over all.
+/// A line and the next two of its writer, as far as there are any.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreeLines {
+    /// Without their prefixes, joined by line feeds.
+    pub text: Vec<u8>,
+    /// Their segments in the buffer; fewer than three at the end of a stream.
+    pub segments: Vec<Range<usize>>,
+}
+
+impl ThreeLines {
+    /// The stretch of the buffer that a signature matches; `None` if it does not.
+    #[must_use]
+    pub fn matched(&self, signature: &CompiledSignature) -> Option<Range<usize>> {
+        let found = signature.pattern()?.find(&self.text)?;
+        let lines = self.text.get(..found.end())?.iter().filter(|b| **b == b'\n').count();
+        Some(self.segments.first()?.start..self.segments.get(lines)?.end)
+    }
+}
+
+/// The line at `first` and the next two of the same writer.
 #[must_use]
-pub fn three_lines(buffer: &[u8], first: &Range<usize>) -> Option<(Vec<u8>, Range<usize>)> {
+pub fn three_lines(buffer: &[u8], first: &Range<usize>) -> Option<ThreeLines> {
     let head = &buffer[first.clone()];
     let peeled = peel(head);
-    let mut joined = head.get(peeled.rest..)?.to_vec();
+    let mut text = head.get(peeled.rest..)?.to_vec();
+    let mut segments = vec![first.clone()];
     let mut at = first.end + 1;
-    let mut left = 2;
     for _ in 0..16 {
-        let (range, after) = segment::next(buffer, at)?;
+        let Some((range, after)) = segment::next(buffer, at) else { break };
         at = after;
         let line = &buffer[range.clone()];
         let next = peel(line);
@@ -105,14 +124,14 @@ pub fn three_lines(buffer: &[u8], first: &Range<usize>) -> Option<(Vec<u8>, Rang
         if !same || message.is_empty() {
             continue;
         }
-        joined.push(b'\n');
-        joined.extend_from_slice(message);
-        left -= 1;
-        if left == 0 {
-            return Some((joined, first.start..range.end));
+        text.push(b'\n');
+        text.extend_from_slice(message);
+        segments.push(range);
+        if segments.len() == 3 {
+            break;
         }
     }
-    None
+    Some(ThreeLines { text, segments })
 }
 
 #[cfg(test)]
@@ -159,8 +178,8 @@ mod tests {
     #[test]
     fn three_lines_are_joined_without_their_prefixes() {
         let text = b"[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0\n               NVRM: (PCI ID: 10de:26b5) installed\n               NVRM: fallen off the bus\nmore\n";
-        let (joined, range) = three_lines(text, &segment::around(text, 20)).unwrap();
-        assert_eq!(joined, b"NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: (PCI ID: 10de:26b5) installed\nNVRM: fallen off the bus");
-        assert_eq!(range, 0..text.len() - 6);
+        let block = three_lines(text, &segment::around(text, 20)).unwrap();
+        assert_eq!(block.text, b"NVRM: The NVIDIA GPU 0000:b3:00.0\nNVRM: (PCI ID: 10de:26b5) installed\nNVRM: fallen off the bus");
+        assert_eq!(block.segments[2].end, text.len() - 6);
     }
 }

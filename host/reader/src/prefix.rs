@@ -105,11 +105,13 @@ fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
                 return Some(after + 1 + usize::from(text.get(after + 1) == Some(&b' ') && indent_follows(text, after + 1)));
             }
         }
-        // [rank: 0] of Lightning.
-        if let Some(rank) = body.strip_prefix(b"rank: ").and_then(number) {
-            out.identity.rank = Some(rank.0);
-            return Some(after + 1 + spaces(text, after + 1));
-        }
+    }
+    // [rank: 0] of Lightning.
+    if let Some((rank, length)) = body.strip_prefix(b"rank: ").and_then(number)
+        && length + 6 == body.len()
+    {
+        out.identity.rank = Some(rank);
+        return Some(after + spaces(text, after));
     }
     // [1,12]<stderr>:
     if next == Some(b'<')
@@ -432,6 +434,7 @@ mod tests {
             ("[PG 0 Rank 1] Timeout", "[PG 0 Rank 1] Timeout"),
             ("    indented", "    indented"),
             ("2024-11-02 20:00:00,100 INFO worker: text", "INFO worker: text"),
+            ("[rank: 0] Received SIGTERM: 15", "Received SIGTERM: 15"),
             ("", ""),
         ] {
             assert_eq!(of(line).1, wants, "{line}");

@@ -255,7 +255,10 @@ impl Joined {
             self.stats.bytes += chunk.bytes;
             self.stats.matched += chunk.matched;
             self.first = self.first.or(chunk.first);
-            self.last = chunk.last.or(self.last);
+            if chunk.last.is_some() {
+                self.last = chunk.last;
+                self.stats.behind_last = chunk.behind_last;
+            }
             if chunk.bytes > 0 {
                 self.ends_line = chunk.ends_line;
             }

@@ -12,7 +12,7 @@ use firstfault_rules::pack::Block;
 use crate::block;
 use crate::collapse::{Collapse, Collapsed, Key, Seen};
 use crate::locate;
-use crate::prefix::{Peeled, peel};
+use crate::prefix::peel;
 use crate::probe::{Probes, RawMark};
 use crate::segment;
 use crate::stamp::RawStamp;
@@ -22,7 +22,7 @@ pub const LOOK_BACK: usize = 64 * 1024;
 /// How far it reaches on from the end of a chunk.
 pub const LOOK_AHEAD: usize = 256 * 1024;
 /// Lines to go back for a stamp.
-const NEIGHBOUR_LINES: usize = 64;
+const NEIGHBOUR_LINES: usize = 400;
 /// Lines at either end of a stream that are looked at for its first and last time.
 const EDGE_LINES: usize = 40;
 
@@ -69,6 +69,8 @@ pub struct Chunk {
     pub first: Option<RawStamp>,
     /// Stamp near the stream's end, if this is its last chunk.
     pub last: Option<RawStamp>,
+    /// Lines behind that stamp.
+    pub behind_last: u32,
     /// Progress, if this is its last chunk.
     pub marks: Vec<RawMark>,
     /// Whether the last byte is a line feed.
@@ -108,10 +110,13 @@ impl Scanner<'_> {
         }
         chunk.newlines += newlines(buffer, counted..window.own.end);
         if window.base == 0 && window.own.start == 0 {
-            chunk.first = edge_stamp(buffer, 0, true);
+            chunk.first = edge_stamp(buffer, 0, true).map(|(stamp, _)| stamp);
         }
         if window.is_last {
-            chunk.last = edge_stamp(buffer, buffer.len(), false);
+            if let Some((stamp, behind)) = edge_stamp(buffer, buffer.len(), false) {
+                chunk.last = Some(stamp);
+                chunk.behind_last = behind;
+            }
             let from = buffer.len().saturating_sub(self.tail);
             chunk.marks = self.probes.last_marks(&buffer[from..], window.base + from as u64, &stream.source);
         }
@@ -144,8 +149,9 @@ impl Scanner<'_> {
                         }
                     }
                     Block::ThreeLines => {
-                        if let Some((joined, whole)) = block::three_lines(window.buffer, &range)
-                            && self.try_one(stream, window, &whole, &joined, signature, index, line, hits)
+                        if let Some(block) = block::three_lines(window.buffer, &range)
+                            && let Some(matched_range) = block.matched(signature)
+                            && self.try_one(stream, window, &matched_range, &block.text, signature, index, line, hits)
                         {
                             matched = true;
                             taken |= !fallback;
@@ -232,7 +238,7 @@ impl Scanner<'_> {
             return true;
         }
         if seen.stamp.is_none() {
-            seen.stamp = neighbour_stamp(window.buffer, range.start, &peeled);
+            seen.stamp = neighbour_stamp(window.buffer, range.start);
             seen.neighbour = seen.stamp.is_some();
         }
         let (text, cut) = segment::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
@@ -263,30 +269,26 @@ fn newlines(buffer: &[u8], range: Range<usize>) -> u64 {
     memchr::memchr_iter(b'\n', buffer.get(range).unwrap_or(b"")).count() as u64
 }
 
-/// Stamp of the nearest earlier line: of the same writer if it is found, else of any.
-fn neighbour_stamp(buffer: &[u8], start: usize, of: &Peeled) -> Option<RawStamp> {
+/// Stamp of the nearest earlier line, whoever wrote it: writers of one stream interleave by time.
+fn neighbour_stamp(buffer: &[u8], start: usize) -> Option<RawStamp> {
     let mut at = start;
-    let mut any = None;
     for _ in 0..NEIGHBOUR_LINES {
         let range = segment::previous(buffer, at)?;
         if start - range.start > LOOK_BACK {
             break;
         }
         at = range.start;
-        let peeled = peel(&buffer[range]);
-        if let Some(stamp) = peeled.stamp {
-            if peeled.identity == of.identity {
-                return Some(stamp);
-            }
-            any = any.or(Some(stamp));
+        if let Some(stamp) = peel(&buffer[range]).stamp {
+            return Some(stamp);
         }
     }
-    any
+    None
 }
 
-/// The first stamp from an end of the stream inwards.
-fn edge_stamp(buffer: &[u8], from: usize, forward: bool) -> Option<RawStamp> {
+/// The first stamp from an end of the stream inwards, and how many lines with text lie between.
+fn edge_stamp(buffer: &[u8], from: usize, forward: bool) -> Option<(RawStamp, u32)> {
     let mut at = from;
+    let mut passed = 0;
     for _ in 0..EDGE_LINES {
         let range = if forward {
             let (range, after) = segment::next(buffer, at)?;
@@ -297,9 +299,10 @@ fn edge_stamp(buffer: &[u8], from: usize, forward: bool) -> Option<RawStamp> {
             at = range.start;
             range
         };
-        if let Some(stamp) = peel(&buffer[range]).stamp {
-            return Some(stamp);
+        if let Some(stamp) = peel(&buffer[range.clone()]).stamp {
+            return Some((stamp, passed));
         }
+        passed += u32::from(!buffer[range].trim_ascii().is_empty());
     }
     None
 }

@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wasmtime::component::{ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower};
+use wasmtime::component::{
+    ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower, ResourceTableError,
+};
 use wasmtime::{Store, Trap};
 
 use crate::error::{PluginFailure, one_line};
@@ -52,12 +54,12 @@ pub(crate) struct Answer<R> {
 pub(crate) struct Failed {
     /// The instance does not have the functions that its world requires.
     pub(crate) types: bool,
-    pub(crate) failure: PluginFailure,
+    pub(crate) failure: Box<PluginFailure>,
 }
 
 impl From<Failed> for PluginFailure {
     fn from(failed: Failed) -> Self {
-        failed.failure
+        *failed.failure
     }
 }
 
@@ -214,18 +216,18 @@ impl Program {
             Err((phase, error)) => {
                 tracing::debug!(plugin = &*self.plugin, call = budget.call, error = ?error, "plugin call ended");
                 let failure = self.classify(budget, phase, &error, store.data().limiter.refused.as_deref());
-                Err(Failed { types: phase == Phase::Types, failure })
+                Err(Failed { types: phase == Phase::Types, failure: Box::new(failure) })
             }
         }
     }
 
     fn host_failure(&self, budget: &Budget, reason: &str) -> Failed {
         let failure = PluginFailure::Host {
-            plugin: self.plugin.to_string(),
+            plugin: Arc::clone(&self.plugin),
             call: budget.call,
             reason: reason.to_owned(),
         };
-        Failed { types: false, failure }
+        Failed { types: false, failure: Box::new(failure) }
     }
 
     fn classify(
@@ -235,7 +237,7 @@ impl Program {
         error: &wasmtime::Error,
         refused: Option<&str>,
     ) -> PluginFailure {
-        let (plugin, call) = (self.plugin.to_string(), budget.call);
+        let (plugin, call) = (Arc::clone(&self.plugin), budget.call);
         if let Some(stop) = error.downcast_ref::<Stop>() {
             return match stop {
                 Stop::Deadline => {
@@ -257,6 +259,12 @@ impl Program {
             return PluginFailure::Limit { plugin, call, what: what.to_owned() };
         }
         let text = one_line(error);
+        let full =
+            error.downcast_ref::<ResourceTableError>().is_some_and(|e| matches!(e, ResourceTableError::Full));
+        if full || text.contains("store handle limit exceeded") {
+            let what = format!("more than {} handles at a time", self.limits.handles);
+            return PluginFailure::Limit { plugin, call, what };
+        }
         if trap == Some(&Trap::StackOverflow) {
             return PluginFailure::Limit { plugin, call, what: "its stack of 512 KiB".to_owned() };
         }

@@ -1,6 +1,7 @@
 //! What goes into and comes out of connectors and collectors, in plain types, checked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::attributes::{self, shown};
 use crate::bindings::collecting as wit;
@@ -137,8 +138,8 @@ fn report_entry(entry: wit::ReportEntry) -> Result<ReportEntry, String> {
 }
 
 /// A plugin's error as a failure; an error that breaks a rule is itself malformed.
-pub(crate) fn failure(plugin: &str, call: &'static str, error: Error) -> PluginFailure {
-    let plugin = plugin.to_owned();
+pub(crate) fn failure(plugin: &Arc<str>, call: &'static str, error: Error) -> PluginFailure {
+    let plugin = Arc::clone(plugin);
     let checked = attributes::word("the error's code", &error.code, 64, false)
         .and_then(|()| attributes::sentence("the error's message", &error.message))
         .and_then(|()| attributes::check(&error.details).map_err(|e| format!("the error's details: {e}")));

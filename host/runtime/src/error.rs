@@ -1,5 +1,6 @@
 //! What can go wrong: with the runtime itself, with loading a plugin, and with a call of one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The runtime could not be set up.
@@ -102,7 +103,7 @@ pub enum LoadError {
         /// Where it came from.
         origin: String,
         /// How the call failed.
-        failure: PluginFailure,
+        failure: Box<PluginFailure>,
     },
     /// The description is longer than 1 MiB.
     #[error("{origin}: its description has {size} bytes, where 1048576 are allowed")]
@@ -129,7 +130,7 @@ pub enum PluginFailure {
     #[error("plugin '{plugin}' trapped in `{call}`: {reason}; this is a defect of the plugin")]
     Trap {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// Which trap.
@@ -141,7 +142,7 @@ pub enum PluginFailure {
     )]
     OutOfFuel {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// The budget.
@@ -152,7 +153,7 @@ pub enum PluginFailure {
         after.as_millis())]
     Deadline {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// The deadline.
@@ -162,7 +163,7 @@ pub enum PluginFailure {
     #[error("plugin '{plugin}' exceeded a limit in `{call}`: {what}")]
     Limit {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// Which one.
@@ -172,7 +173,7 @@ pub enum PluginFailure {
     #[error("plugin '{plugin}' gave a malformed answer to `{call}`: {what}; this is a defect of the plugin")]
     Malformed {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// What, and where.
@@ -182,7 +183,7 @@ pub enum PluginFailure {
     #[error("plugin '{plugin}' could not do `{call}`: {message} ({code})")]
     Error {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// Stable and machine-readable.
@@ -198,7 +199,7 @@ pub enum PluginFailure {
     #[error("plugin '{plugin}' is a {world} and has no `{call}`")]
     Unsupported {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// Its world.
@@ -210,7 +211,7 @@ pub enum PluginFailure {
     )]
     Host {
         /// The plugin's name.
-        plugin: String,
+        plugin: Arc<str>,
         /// The function.
         call: &'static str,
         /// What happened.

@@ -214,7 +214,7 @@ impl Plugin {
     ) -> Result<&ComponentExportIndex, PluginFailure> {
         let found = self.inner.functions.get(function).filter(|_| self.inner.world == world);
         found.ok_or_else(|| PluginFailure::Unsupported {
-            plugin: self.name().to_owned(),
+            plugin: Arc::clone(&self.inner.program.plugin),
             call,
             world: self.inner.world.name(),
         })
@@ -249,10 +249,10 @@ impl Plugin {
     }
 
     fn accept<T>(&self, call: &'static str, (value,): Fallible<T>) -> Result<T, PluginFailure> {
-        value.map_err(|error| collect::failure(self.name(), call, error))
+        value.map_err(|error| collect::failure(&self.inner.program.plugin, call, error))
     }
 
     fn malformed(&self, call: &'static str, what: String) -> PluginFailure {
-        PluginFailure::Malformed { plugin: self.name().to_owned(), call, what }
+        PluginFailure::Malformed { plugin: Arc::clone(&self.inner.program.plugin), call, what }
     }
 }

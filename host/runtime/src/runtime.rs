@@ -54,7 +54,7 @@ impl Runtime {
     /// Sets up the engine. A cache that cannot be used is logged and done without.
     ///
     /// # Errors
-    /// There is no engine on this machine: its processor lacks x86-64-v2, or there is no memory.
+    /// The engine cannot be set up on this machine, for want of memory or of support for its processor.
     pub fn new(options: RuntimeOptions) -> Result<Self, RuntimeError> {
         let engine = engine::new_engine()?;
         let compatibility = engine::compatibility(&engine);

@@ -21,14 +21,14 @@ pub(crate) fn enable_x86_64_v2(_: &mut Config) {}
 
 /// Reads back code that this engine, or one of equal settings, has compiled.
 ///
-/// `code` is what [`crate::precompiled::Code`] lets through: bytes that are embedded in this program or lie in the
-/// private folder of compiled code, whose digest is the one recorded when they were written.
+/// `code` is what [`crate::precompiled::Code`] lets through: bytes that are embedded in this program, or that lie in the
+/// private folder of compiled code and have the digest that was recorded when they were written.
 pub(crate) fn deserialize(
     engine: &Engine,
     code: &crate::precompiled::Code<'_>,
 ) -> wasmtime::Result<Component> {
-    // SAFETY: `Code` is made only from bytes that `Engine::precompile_component` returned and that are unchanged since:
-    // they come from this program itself or from a folder that only its user can write, their digest was checked, and
-    // their engine settings are those of `engine`. The bytes are copied, so that nobody can change them later.
+    // SAFETY: `Code` is made only from bytes that this engine's compiler wrote and that are unchanged since: they are a part
+    // of this program itself, or come from a folder that only its user can write and their digest was checked. Their
+    // engine settings are those of `engine`. The bytes are copied, so that nobody can change them later.
     unsafe { Component::deserialize(engine, code.bytes()) }
 }

@@ -51,14 +51,17 @@ const BINARY: &[&str] = &[
 const NO_LOG: &[&str] =
     &["py", "ipynb", "sh", "c", "cc", "cpp", "cu", "h", "hpp", "rs", "go", "js", "css", "html", "md", "rst"];
 
+/// Whether a file is the connector's: read, but not as a log.
+#[must_use]
+pub fn is_context(name: &str, at_top: bool) -> bool {
+    at_top && matches!(name, "context.json" | "context.toml")
+}
+
 /// Why a file is not read, by its name; `at_top`: directly in a root.
 #[must_use]
 pub fn reason(name: &str, at_top: bool) -> Option<&'static str> {
     if name.starts_with('.') {
         return Some("hidden");
-    }
-    if at_top && matches!(name, "context.json" | "context.toml") {
-        return Some("read as the context");
     }
     if name.starts_with("expect") && name.ends_with(".json") {
         return Some("not a log: what a sample is expected to give");
@@ -124,7 +127,7 @@ mod tests {
         ] {
             assert_eq!(reason(name, true), None, "{name}");
         }
-        assert_eq!(reason("context.json", false), None);
+        assert!(is_context("context.json", true) && !is_context("context.json", false));
         assert_eq!(folder_reason("logs", true), None);
         assert_eq!(folder_reason("metrics", false), None);
     }
@@ -133,8 +136,6 @@ mod tests {
     fn the_rest_is_left_out_with_a_reason() {
         for name in [
             ".hidden.log",
-            "context.json",
-            "context.toml",
             "expect.json",
             "expect-2.json",
             "README.md",

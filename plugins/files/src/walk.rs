@@ -79,6 +79,9 @@ impl Walk<'_> {
         let mut streams: BTreeMap<String, Vec<(Age, Entry)>> = BTreeMap::new();
         for entry in entries {
             let name = entry.path.rsplit('/').next().unwrap_or_default();
+            if entry.kind == "file" && skip::is_context(name, folder.is_empty()) {
+                continue;
+            }
             let reason = match entry.kind.as_str() {
                 "folder" => skip::folder_reason(name, folder.is_empty())
                     .or_else(|| (depth(&entry.path) > DEEPEST).then_some("too deep: more than 16 folders")),
@@ -203,7 +206,7 @@ mod tests {
             ]
         );
         let skipped: Vec<String> = files.skipped().into_iter().map(|(_, path, _)| path).collect();
-        assert_eq!(skipped, ["context.json", "expect.json", "metrics", "logs/gpu-1/latest.log"]);
+        assert_eq!(skipped, ["expect.json", "metrics", "logs/gpu-1/latest.log"]);
         let entries: Vec<(&str, Option<&str>, &str, Option<&str>)> = report
             .entries
             .iter()
@@ -225,7 +228,7 @@ mod tests {
                 ("scheduler", None, "ok", Some("1")),
             ]
         );
-        assert_eq!(get(&report.extra, "skipped"), Some("4"));
+        assert_eq!(get(&report.extra, "skipped"), Some("3"));
     }
 
     #[test]

@@ -13,8 +13,6 @@ pub const SYMPTOM: &str = "nccl.collective_mismatch";
 /// Most ranks that are named at one number.
 const MOST: u64 = 16;
 
-/// Most time-outs that one of them cites, its own included.
-const CITED: usize = 8;
 
 /// Operations between two ranks or of several at once: their numbers say nothing about others.
 const NOT_COLLECTIVE: &[&str] = &["SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN"];
@@ -80,8 +78,7 @@ fn at_number(view: &dyn View, seq: u64, at: &At<'_>) -> Vec<Amendment> {
             }
         }
     }
-    let others = timeouts::cited(view, &most.waiting, CITED - 1);
-    let rest = Rest { seq, collective: right, side: most, cited: &others };
+    let rest = Rest { seq, collective: right, side: most };
     own.into_iter().map(|(rank, (own, of, collective))| event(rank, &own, of, collective, &rest)).collect()
 }
 
@@ -110,7 +107,6 @@ struct Rest<'a, 'b> {
     seq: u64,
     collective: Collective<'a>,
     side: &'b Side<'a>,
-    cited: &'b [SeenEvent],
 }
 
 fn event(
@@ -134,7 +130,8 @@ fn event(
     let others = if count == 1 { "the other is in".to_owned() } else { format!("{count} others are in") };
     facts.set("note", format!("at collective {seq} rank {rank} is in {here} and {others} {there}"));
     Amendment::Derived(Derived {
-        cites: std::iter::once(own.id).chain(rest.cited.iter().map(|other| other.id)).collect(),
+        // The others' time-outs are effects of it, and are shown as such.
+        cites: vec![own.id],
         symptom: SYMPTOM.to_owned(),
         place: place.into(),
         facts: facts.into(),
@@ -183,13 +180,13 @@ mod tests {
     }
 
     #[test]
-    fn the_rank_in_another_collective_is_named_and_its_own_time_out_comes_first() {
+    fn the_rank_in_another_collective_is_named_by_its_own_time_out() {
         let view = job(32, &[27], "ALLREDUCE", 1);
         let amendments = derive(&view, &timeouts::of(&view));
         let [Amendment::Derived(found)] = amendments.as_slice() else { panic!("{amendments:?}") };
         assert_eq!(found.symptom, "nccl.collective_mismatch");
         assert_eq!((get(&found.place, "rank"), get(&found.place, "node")), (Some("27"), Some("a")));
-        assert_eq!(found.cites, [27, 0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(found.cites, [27]);
         let note = "at collective 34 rank 27 is in ALLREDUCE of 1 element and 31 others are in ALLREDUCE of 4311252 elements";
         assert_eq!(get(&found.facts, "note"), Some(note));
         assert_eq!(named(&job(8, &[2, 5], "BROADCAST", 8)), [Some("2".to_owned()), Some("5".to_owned())]);

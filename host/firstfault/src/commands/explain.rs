@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use firstfault_render::CodeExplanation;
+use firstfault_rules::pack::Where;
 use firstfault_rules::ruleset::{RuleSet, has_cause, has_effect};
 
 use crate::arguments::{CodeKind, Color, ExplainOptions};
@@ -38,11 +39,21 @@ fn explain(rules: &RuleSet, kind: &str, number: u32) -> Option<CodeExplanation> 
     let column = |name: &str| row.and_then(|r| r.get(name)).filter(|v| !v.is_empty()).cloned();
     let mut explained_by: Vec<String> =
         rules.causes().iter().filter(|c| has_effect(&c.cause, &id)).flat_map(|c| c.cause.by.clone()).collect();
-    let mut explains: Vec<String> =
-        rules.causes().iter().filter(|c| has_cause(&c.cause, &id)).flat_map(|c| c.cause.effect.as_slice().to_vec()).collect();
+    // What any fault can lead to, anywhere in the job, says nothing about this one.
+    let near = |place: Where| place != Where::AnyRankOfJob;
+    let mut explains: Vec<String> = rules
+        .causes()
+        .iter()
+        .filter(|c| has_cause(&c.cause, &id) && near(c.cause.place))
+        .flat_map(|c| c.cause.effect.as_slice().to_vec())
+        .collect();
+    let afar = rules.causes().iter().any(|c| has_cause(&c.cause, &id) && !near(c.cause.place));
     for list in [&mut explained_by, &mut explains] {
         list.sort();
         list.dedup();
+    }
+    if afar {
+        explains.push("errors of communication and of launchers on any rank of the job".to_owned());
     }
     let meaning = match (column("meaning"), own) {
         (Some(meaning), false) => meaning,

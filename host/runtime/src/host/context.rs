@@ -100,6 +100,7 @@ impl HostExecutionContext for Host {
     ) -> wasmtime::Result<Vec<String>> {
         let context = self.execution_context(&this)?;
         let limit = (limit as usize).min(MAX_NODES);
+        self.meter.spend(limit.min(context.nodes.len()))?;
         Ok(context.nodes.iter().skip(offset as usize).take(limit).map(|n| n.name.clone()).collect())
     }
 

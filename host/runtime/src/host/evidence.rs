@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::bindings::types::RankRange;
 use crate::bindings::{tables, view};
 use crate::evidence::{Tables, View};
-use crate::host::Host;
+use crate::host::{Host, weight};
 
 /// Groups or events in one answer.
 const MAX_ROWS: u32 = 1024;
@@ -23,8 +23,12 @@ pub(crate) struct Evidence {
 }
 
 impl Host {
-    fn ask<T: Default>(&mut self, question: impl FnOnce(&dyn View) -> T) -> wasmtime::Result<T> {
-        self.meter.tick()?;
+    fn ask<T: Default>(
+        &mut self,
+        bytes: usize,
+        question: impl FnOnce(&dyn View) -> T,
+    ) -> wasmtime::Result<T> {
+        self.meter.tick_for(bytes)?;
         Ok(self.evidence.view.as_deref().map(question).unwrap_or_default())
     }
 }
@@ -35,8 +39,8 @@ fn ranges(ranges: Vec<(u32, u32)>) -> Vec<RankRange> {
 
 impl view::Host for Host {
     fn groups(&mut self, symptom: String, offset: u32, limit: u32) -> wasmtime::Result<Vec<view::Group>> {
-        let groups = self.ask(|v| v.groups(&symptom, offset, limit.min(MAX_ROWS)))?;
-        self.meter.spend(groups.len())?;
+        let groups = self.ask(symptom.len(), |v| v.groups(&symptom, offset, limit.min(MAX_ROWS)))?;
+        self.meter.spend(groups.iter().map(|g| 1 + weight(&g.facts)).sum())?;
         let group = |g: crate::evidence::ViewGroup| view::Group {
             id: g.id,
             symptom: g.symptom,
@@ -50,8 +54,8 @@ impl view::Host for Host {
     }
 
     fn events(&mut self, group: u32, offset: u32, limit: u32) -> wasmtime::Result<Vec<view::Event>> {
-        let events = self.ask(|v| v.events(group, offset, limit.min(MAX_ROWS)))?;
-        self.meter.spend(events.len())?;
+        let events = self.ask(0, |v| v.events(group, offset, limit.min(MAX_ROWS)))?;
+        self.meter.spend(events.iter().map(|e| 1 + weight(&e.place) + weight(&e.facts)).sum())?;
         self.evidence.handed.extend(events.iter().map(|e| e.id));
         let event = |e: crate::evidence::ViewEvent| view::Event {
             id: e.id,
@@ -66,19 +70,19 @@ impl view::Host for Host {
     }
 
     fn ranks(&mut self, group: u32) -> wasmtime::Result<Vec<RankRange>> {
-        let found = self.ask(|v| v.ranks(group))?;
+        let found = self.ask(0, |v| v.ranks(group))?;
         self.meter.spend(found.len())?;
         Ok(ranges(found))
     }
 
     fn all_ranks(&mut self) -> wasmtime::Result<Vec<RankRange>> {
-        let found = self.ask(|v| v.all_ranks())?;
+        let found = self.ask(0, |v| v.all_ranks())?;
         self.meter.spend(found.len())?;
         Ok(ranges(found))
     }
 
     fn node_of(&mut self, rank: u32) -> wasmtime::Result<Option<String>> {
-        self.ask(|v| v.node_of(rank))
+        self.ask(0, |v| v.node_of(rank))
     }
 
     fn coverage_of(
@@ -87,7 +91,7 @@ impl view::Host for Host {
         offset: u32,
         limit: u32,
     ) -> wasmtime::Result<Vec<view::Coverage>> {
-        let coverage = self.ask(|v| v.coverage_of(&source, offset, limit.min(MAX_COVERAGE)))?;
+        let coverage = self.ask(source.len(), |v| v.coverage_of(&source, offset, limit.min(MAX_COVERAGE)))?;
         self.meter.spend(coverage.len())?;
         let entry = |c: crate::evidence::ViewCoverage| view::Coverage {
             source: c.source,
@@ -99,13 +103,13 @@ impl view::Host for Host {
     }
 
     fn context(&mut self, key: String) -> wasmtime::Result<Option<String>> {
-        self.ask(|v| v.context(&key))
+        self.ask(key.len(), |v| v.context(&key))
     }
 }
 
 impl tables::Host for Host {
     fn lookup(&mut self, table: String, key: String) -> wasmtime::Result<Option<Vec<(String, String)>>> {
-        self.meter.tick()?;
+        self.meter.tick_for(table.len() + key.len())?;
         Ok(self.evidence.tables.as_deref().and_then(|t| t.lookup(&table, &key)))
     }
 }

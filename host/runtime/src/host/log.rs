@@ -52,7 +52,7 @@ impl Drop for Log {
 
 impl LogHost for Host {
     fn write(&mut self, level: Level, message: String) -> wasmtime::Result<()> {
-        self.meter.tick()?;
+        self.meter.tick_for(message.len())?;
         self.log.write(level, &message);
         Ok(())
     }

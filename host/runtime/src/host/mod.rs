@@ -49,9 +49,14 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// To be called first in every host function.
+    /// To be called first in every host function that takes nothing long.
     fn tick(&mut self) -> wasmtime::Result<()> {
-        self.spend(1)?;
+        self.tick_for(0)
+    }
+
+    /// To be called first in every host function that takes so many bytes of text.
+    fn tick_for(&mut self, bytes: usize) -> wasmtime::Result<()> {
+        self.spend(1 + bytes / UNIT)?;
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(Stop::Deadline.into());
         }
@@ -70,6 +75,14 @@ impl Meter {
         }
         Ok(())
     }
+}
+
+/// Bytes that count as one unit of work.
+const UNIT: usize = 4096;
+
+/// What attributes cost to answer with.
+fn weight(pairs: &[(String, String)]) -> usize {
+    pairs.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() / UNIT
 }
 
 /// The state of one call.

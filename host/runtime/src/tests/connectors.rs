@@ -45,6 +45,24 @@ fn a_good_one() {
 }
 
 #[test]
+fn handles_that_are_hoarded_are_a_limit() {
+    let mut guest = Guest::new("context-connector");
+    let (at, room) = (guest.image.put(b"{}"), guest.image.put(&[0; 64]));
+    let parse = format!(
+        "(loop $again
+            (call $-static-execution-context-parse (i32.const {at}) (i32.const 2) (i32.const {room}))
+            (br $again))
+         unreachable"
+    );
+    let wasm = guest
+        .own_import("context", "[static]execution-context.parse", "(param i32 i32 i32)")
+        .resolve(&parse)
+        .build();
+    let failure = resolve(&wasm).unwrap_err();
+    assert!(failure.status() == "limit" && failure.to_string().contains("4096 handles"), "{failure}");
+}
+
+#[test]
 fn a_bad_document_is_named() {
     let failure = resolve(&parsing(r#"{"nodes": [{"ranks": [1]}]}"#)).unwrap_err();
     let PluginFailure::Error { code, message, .. } = &failure else { panic!("{failure}") };

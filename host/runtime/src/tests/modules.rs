@@ -235,6 +235,31 @@ fn host_calls_are_counted() {
 }
 
 #[test]
+fn a_flood_of_messages_is_bounded() {
+    let log = |code: &str| {
+        let mut guest = Guest::new("rule-module");
+        let empty = guest.image.ok(&[0; 8]);
+        let wasm = guest
+            .own_import("log", "write", "(param i32 i32 i32)")
+            .extract(&format!("(local $i i32) {code} (i32.const {empty})"))
+            .refine("unreachable")
+            .build();
+        load(&wasm).extract(&[], Arc::new(NoTables))
+    };
+    log("(loop $again (call $write (i32.const 2) (i32.const 0) (i32.const 2000))
+           (local.set $i (i32.add (local.get $i) (i32.const 1)))
+           (br_if $again (i32.lt_u (local.get $i) (i32.const 1000))))")
+    .unwrap();
+    let endless = "(loop $again (call $write (i32.const 2) (i32.const 0) (i32.const 100000)) (br $again))";
+    assert_eq!(log(endless).unwrap_err().status(), "limit");
+    // A level that there is not.
+    assert_eq!(
+        log("(call $write (i32.const 9) (i32.const 0) (i32.const 0))").unwrap_err().status(),
+        "malformed"
+    );
+}
+
+#[test]
 fn tables_are_asked() {
     struct One;
     impl Tables for One {
