@@ -29,11 +29,19 @@ pub fn evidence_digest(case: &Case) -> String {
             digester.number(number);
         }
         digester.part(hit.text.as_bytes());
-        for (key, value) in hit.place.attributes().iter().chain(hit.captures.clone().iter().map(|(k, v)| (k.clone(), v.clone())).collect::<Vec<_>>().iter()) {
+        for (key, value) in hit.place.attributes() {
             digester.part(key.as_bytes());
             digester.part(value.as_bytes());
         }
-        digester.part(format!("{:?} {:?}", hit.first_time, hit.last_time).as_bytes());
+        for (key, value) in &hit.captures {
+            digester.part(key.as_bytes());
+            digester.part(value.as_bytes());
+        }
+        for stamp in [hit.first_time, hit.last_time] {
+            digester.number(stamp.map_or(u64::MAX, |s| s.time.0.cast_unsigned()));
+            digester.number(stamp.map_or(0, |s| s.uncertainty.cast_unsigned()));
+            digester.part(stamp.map_or("", |s| s.source.name()).as_bytes());
+        }
     }
     for mark in &case.marks {
         digester.part(format!("{mark:?}").as_bytes());

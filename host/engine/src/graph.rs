@@ -32,8 +32,8 @@ pub struct Graph {
 impl Graph {
     /// Resolves events and builds the edges.
     #[must_use]
-    pub fn new(drafts: &[EventDraft], case: &Case, rules: &RuleSet) -> Self {
-        let mut events: Vec<Event> = drafts.iter().filter_map(|d| Event::resolve(d, case, rules)).collect();
+    pub fn new<'d>(drafts: impl IntoIterator<Item = &'d EventDraft>, case: &Case, rules: &RuleSet) -> Self {
+        let mut events: Vec<Event> = drafts.into_iter().filter_map(|d| Event::resolve(d, case, rules)).collect();
         events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);

@@ -118,7 +118,14 @@ pub struct RulesOptions {
 #[derive(Debug, Subcommand)]
 pub enum RulesAction {
     /// Read and check packs
-    Check(RuleOptions),
+    Check {
+        /// Rules and plugins.
+        #[command(flatten)]
+        rules: RuleOptions,
+        /// List the literals by which lines are found
+        #[arg(long)]
+        anchors: bool,
+    },
     /// Run the tests of packs
     Test(RuleOptions),
 }

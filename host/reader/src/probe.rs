@@ -1,6 +1,6 @@
 //! Progress: looked for at the ends of streams only, so that it costs nothing while reading.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 use firstfault_model::source::Source;
 use firstfault_rules::matcher::{CompiledProbe, Matcher};
 use firstfault_rules::pack::Shows;
@@ -8,6 +8,11 @@ use firstfault_rules::pack::Shows;
 use crate::prefix::peel;
 use crate::segment;
 use crate::stamp::RawStamp;
+
+/// Lines kept for each probe: the last one, and the one before it for the time of a step.
+const MARKS: usize = 2;
+/// Most lines that are tried in one window.
+const MOST_LINES: usize = 128;
 
 /// A line that a probe reads, before years and zones are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +35,7 @@ pub struct RawMark {
 pub struct Probes<'a> {
     probes: &'a [CompiledProbe],
     literals: Option<AhoCorasick>,
-    owners: Vec<usize>,
+    finders: Vec<Vec<memchr::memmem::Finder<'a>>>,
 }
 
 impl std::fmt::Debug for Probes<'_> {
@@ -44,53 +49,53 @@ impl<'a> Probes<'a> {
     #[must_use]
     pub fn new(matcher: &'a Matcher) -> Self {
         let probes = matcher.probes();
-        let (texts, owners): (Vec<&[u8]>, Vec<usize>) =
-            probes.iter().enumerate().flat_map(|(i, p)| p.literals.iter().map(move |l| (l.as_slice(), i))).unzip();
-        let literals = if texts.is_empty() { None } else { AhoCorasick::new(&texts).ok() };
-        Self { probes, literals, owners }
+        let texts: Vec<&[u8]> = probes.iter().flat_map(|p| p.literals.iter().map(Vec::as_slice)).collect();
+        // Leftmost, so that a packed search finds candidates; the pattern decides.
+        let builder = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&texts).ok();
+        let literals = if texts.is_empty() { None } else { builder() };
+        let finders = probes.iter().map(|p| p.literals.iter().map(|l| memchr::memmem::Finder::new(l)).collect()).collect();
+        Self { probes, literals, finders }
     }
 
     /// The last two lines of each probe in a window at the end of a stream. `base` is the window's offset in the stream.
     #[must_use]
     pub fn last_marks(&self, window: &[u8], base: u64, source: &Source) -> Vec<RawMark> {
         let Some(literals) = &self.literals else { return Vec::new() };
-        let mut places: Vec<Vec<usize>> = vec![Vec::new(); self.probes.len()];
-        for found in literals.find_overlapping_iter(window) {
-            if let Some(list) = self.owners.get(found.pattern().as_usize()).and_then(|o| places.get_mut(*o)) {
-                list.push(found.start());
+        if !self.probes.iter().any(|p| p.sources.contains(source)) && *source != Source::Unstated {
+            return Vec::new();
+        }
+        let mut lines: Vec<std::ops::Range<usize>> = Vec::new();
+        for found in literals.find_iter(window) {
+            if lines.last().is_none_or(|last| found.start() >= last.end) {
+                lines.push(segment::around(window, found.start()));
             }
         }
+        let mut left = vec![MARKS; self.probes.len()];
         let mut marks = Vec::new();
-        for (index, (probe, places)) in self.probes.iter().zip(places).enumerate() {
-            let wanted = probe.sources.contains(source) || *source == Source::Unstated;
-            let Some(pattern) = probe.pattern().filter(|_| wanted) else { continue };
-            let mut left = 2;
-            let mut last_start = usize::MAX;
-            // Candidates that turn out to be none are passed over, within reason.
-            for at in places.into_iter().rev().take(256) {
-                let range = segment::around(window, at);
-                if range.start >= last_start || (range.start == 0 && base > 0) {
+        // The first line may be cut.
+        let whole = lines.iter().rev().filter(|range| range.start > 0 || base == 0);
+        for range in whole.take(MOST_LINES) {
+            let line = &window[range.clone()];
+            let mut peeled = None;
+            for (((index, probe), finders), left) in self.probes.iter().enumerate().zip(&self.finders).zip(&mut left) {
+                let wanted = probe.sources.contains(source) || *source == Source::Unstated;
+                if *left == 0 || !wanted || !finders.iter().any(|f| f.find(line).is_some()) {
                     continue;
                 }
-                last_start = range.start;
-                let line = &window[range.clone()];
-                let Some(captures) = pattern.captures(line) else { continue };
+                let Some(captures) = probe.pattern().and_then(|p| p.captures(line)) else { continue };
                 let number = |name: &str| {
                     let text = std::str::from_utf8(captures.name(name)?.as_bytes()).ok()?;
                     text.split('.').next()?.parse::<u64>().ok()
                 };
+                *left -= 1;
                 marks.push(RawMark {
                     probe: index,
                     completion: probe.spec.shows == Shows::Completion,
                     offset: base + range.start as u64,
                     step: number("step"),
                     step_ms: number("step_ms"),
-                    stamp: peel(line).stamp,
+                    stamp: *peeled.get_or_insert_with(|| peel(line).stamp),
                 });
-                left -= 1;
-                if left == 0 {
-                    break;
-                }
             }
         }
         marks.sort_by_key(|m| (m.offset, m.probe));

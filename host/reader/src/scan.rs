@@ -10,6 +10,7 @@ use firstfault_rules::matcher::{CompiledSignature, Matcher, TRACEBACK};
 use firstfault_rules::pack::Block;
 
 use crate::block;
+use crate::known;
 use crate::collapse::{Collapse, Collapsed, Key, Seen};
 use crate::locate;
 use crate::prefix::peel;
@@ -89,26 +90,27 @@ impl Scanner<'_> {
             ..Chunk::default()
         };
         let start = first_segment(buffer, window);
-        // The last line that starts in the chunk may end beyond it.
-        let limit = segment::around(buffer, window.own.end.saturating_sub(1).min(buffer.len())).end.max(window.own.end);
-        let searched = buffer.get(..limit.min(buffer.len())).unwrap_or(buffer);
-        let mut at = start;
-        let mut counted = window.own.start;
-        while at < searched.len()
-            && let Some(found) = self.matcher.find_anchor(searched, at)
-        {
-            let range = segment::around(buffer, found);
-            at = range.end + 1;
-            if range.start < start || range.start >= window.own.end {
-                continue;
+        chunk.newlines = newlines(buffer, window.own.start..start.min(window.own.end));
+        known::with(self.matcher.identity(), |known| {
+            let mut at = start;
+            while at < window.own.end
+                && let Some((range, after)) = segment::next(buffer, at)
+            {
+                at = after;
+                let line = &buffer[range.clone()];
+                if !known.has(line) {
+                    if self.matcher.has_anchor(line) {
+                        if self.try_line(stream, window, range.clone(), chunk.newlines, &mut chunk.hits) {
+                            chunk.matched += 1;
+                        }
+                    } else {
+                        known.learn(line);
+                    }
+                }
+                // What follows the last line of the chunk is the next chunk's.
+                chunk.newlines += u64::from(range.end < window.own.end && buffer.get(range.end) == Some(&b'\n'));
             }
-            chunk.newlines += newlines(buffer, counted..range.start);
-            counted = range.start;
-            if self.try_line(stream, window, range, chunk.newlines, &mut chunk.hits) {
-                chunk.matched += 1;
-            }
-        }
-        chunk.newlines += newlines(buffer, counted..window.own.end);
+        });
         if window.base == 0 && window.own.start == 0 {
             chunk.first = edge_stamp(buffer, 0, true).map(|(stamp, _)| stamp);
         }

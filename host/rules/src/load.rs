@@ -6,6 +6,7 @@ use firstfault_model::canonical::digest;
 use firstfault_model::taxonomy::{Domain, sub_domain};
 
 use crate::literals;
+use crate::matcher::without_digits;
 use crate::pack::{Block, Pack, Role, Signature};
 use crate::wildcard::is_well_formed;
 
@@ -73,8 +74,8 @@ fn check(pack: &Pack, module: Option<&str>) -> Vec<String> {
         problems.push(format!("[pack] name '{name}': write 1 to 32 of a-z, 0-9 and -"));
     }
     for anchor in &pack.anchors {
-        if anchor.len() < MIN_LITERAL {
-            problems.push(format!("anchor '{anchor}' is shorter than {MIN_LITERAL} bytes"));
+        if without_digits(anchor.as_bytes()).len() < MIN_LITERAL {
+            problems.push(format!("anchor '{anchor}' has no {MIN_LITERAL} bytes in a row that are no digits"));
         }
     }
     for symptom in &pack.symptoms {

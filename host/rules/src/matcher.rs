@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aho_corasick::{AhoCorasick, MatchKind, packed};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, StartKind, packed};
 use firstfault_model::source::Source;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -16,6 +17,10 @@ use crate::pack::{Block, Probe, Signature};
 pub const MAX_ANCHORS: usize = 256;
 /// Bytes of an anchor that are looked for; more would not make it rarer.
 const ANCHOR_LENGTH: usize = 24;
+/// Anchors that one packed search takes. With more than this its false candidates multiply: three searches for 46 are four
+/// times as fast as one for 128.
+const GROUP: usize = 46;
+static IDENTITY: AtomicUsize = AtomicUsize::new(1);
 /// The first line of every Python traceback.
 pub const TRACEBACK: &[u8] = b"Traceback (most recent call last)";
 
@@ -117,14 +122,25 @@ impl CompiledProbe {
     }
 }
 
+/// Anchors that are searched for together.
 enum Anchors {
     Packed(packed::Searcher),
     Automaton(AhoCorasick),
 }
 
+impl Anchors {
+    fn is_in(&self, line: &[u8]) -> bool {
+        match self {
+            Self::Packed(searcher) => searcher.find(line).is_some(),
+            Self::Automaton(automaton) => automaton.is_match(line),
+        }
+    }
+}
+
 /// All signatures of a rule set.
 pub struct Matcher {
-    anchors: Anchors,
+    identity: usize,
+    anchors: Vec<Anchors>,
     anchor_texts: Vec<Vec<u8>>,
     literals: AhoCorasick,
     owners: Vec<Vec<u32>>,
@@ -150,7 +166,8 @@ impl Matcher {
         let mut chosen: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut literal_owners: BTreeMap<Vec<u8>, Vec<u32>> = BTreeMap::new();
         let mut tracebacks = Vec::new();
-        let mut shared: Vec<&[u8]> = packs.iter().flat_map(|p| &p.pack.anchors).map(String::as_bytes).collect();
+        let mut shared: Vec<&[u8]> =
+            packs.iter().flat_map(|p| &p.pack.anchors).map(|a| without_digits(a.as_bytes())).collect();
         shared.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
         for pack in packs {
             for (i, spec) in pack.pack.signatures.iter().enumerate() {
@@ -164,6 +181,9 @@ impl Matcher {
                     }
                     Block::Line | Block::ThreeLines => {
                         let best = literals::required(&spec.pattern, MIN_LITERAL).map_err(|e| format!("{id}: {e}"))?;
+                        if best.iter().any(|l| without_digits(l).len() < MIN_LITERAL) {
+                            return Err(format!("{id}: requires no literal with {MIN_LITERAL} bytes in a row that are no digits"));
+                        }
                         let all = literals::all_required(&spec.pattern).map_err(|e| format!("{id}: {e}"))?;
                         chosen.extend(anchors_of(&best, &all, &shared));
                         best
@@ -212,9 +232,15 @@ impl Matcher {
         }
         let (texts, owners): (Vec<_>, Vec<_>) = literal_owners.into_iter().unzip();
         Ok(Self {
-            anchors: build_anchors(&anchor_texts)?,
+            identity: IDENTITY.fetch_add(1, Ordering::Relaxed),
+            anchors: anchor_texts.chunks(GROUP).map(build_anchors).collect::<Result<_, _>>()?,
             anchor_texts,
-            literals: AhoCorasick::builder().match_kind(MatchKind::Standard).build(&texts).map_err(|e| e.to_string())?,
+            literals: AhoCorasick::builder()
+                .match_kind(MatchKind::Standard)
+                .kind(Some(AhoCorasickKind::DFA))
+                .start_kind(StartKind::Unanchored)
+                .build(&texts)
+                .map_err(|e| e.to_string())?,
             owners,
             tracebacks,
             signatures,
@@ -222,17 +248,16 @@ impl Matcher {
         })
     }
 
-    /// Offset of the first anchor at or after `at`.
+    /// Whether some rule may want the line.
     #[must_use]
-    pub fn find_anchor(&self, haystack: &[u8], at: usize) -> Option<usize> {
-        match &self.anchors {
-            Anchors::Packed(searcher) => {
-                searcher.find_in(haystack, aho_corasick::Span { start: at, end: haystack.len() }).map(|m| m.start())
-            }
-            Anchors::Automaton(automaton) => {
-                automaton.find(aho_corasick::Input::new(haystack).range(at..)).map(|m| m.start())
-            }
-        }
+    pub fn has_anchor(&self, line: &[u8]) -> bool {
+        self.anchors.iter().any(|group| group.is_in(line))
+    }
+
+    /// Tells matchers apart while they live.
+    #[must_use]
+    pub fn identity(&self) -> usize {
+        self.identity
     }
 
     /// Indices of the signatures whose required literals the line has, ascending.
@@ -310,7 +335,8 @@ fn build_anchors(texts: &[Vec<u8>]) -> Result<Anchors, String> {
         .map_err(|e| e.to_string())
 }
 
-/// Anchors for one signature: shared ones if some required set lies within them, else the first bytes of its best set.
+/// Anchors for one signature: shared ones if some required set lies within them, else the longest stretches without digits of
+/// its best set.
 fn anchors_of(best: &[Vec<u8>], all: &[Vec<Vec<u8>>], shared: &[&[u8]]) -> Vec<Vec<u8>> {
     let within = |literal: &Vec<u8>| shared.iter().find(|s| memmem(literal, s)).map(|s| s.to_vec());
     for set in all {
@@ -318,7 +344,13 @@ fn anchors_of(best: &[Vec<u8>], all: &[Vec<Vec<u8>>], shared: &[&[u8]]) -> Vec<V
             return anchors;
         }
     }
-    best.iter().map(|l| l.get(..l.len().min(ANCHOR_LENGTH)).unwrap_or(l).to_vec()).collect()
+    best.iter().map(|l| without_digits(l).iter().take(ANCHOR_LENGTH).copied().collect()).collect()
+}
+
+/// The longest stretch without digits. Anchors have none, so that lines which differ in digits alone have the same anchors.
+#[must_use]
+pub fn without_digits(literal: &[u8]) -> &[u8] {
+    literal.split(u8::is_ascii_digit).max_by_key(|part| part.len()).unwrap_or(literal)
 }
 
 fn memmem(haystack: &[u8], needle: &[u8]) -> bool {

@@ -6,7 +6,7 @@
 /// The world `telemetry-collector`, and the interfaces that it shares with the others.
 pub(crate) mod collector {
     wasmtime::component::bindgen!({
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "telemetry-collector",
         imports: { default: trappable },
         with: {
@@ -19,7 +19,7 @@ pub(crate) mod collector {
 /// The world `context-connector`.
 pub(crate) mod connector {
     wasmtime::component::bindgen!({
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "context-connector",
         imports: { default: trappable },
         with: {
@@ -36,7 +36,7 @@ pub(crate) mod connector {
 /// The world `rule-module`.
 pub(crate) mod module {
     wasmtime::component::bindgen!({
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "rule-module",
         imports: { default: trappable },
         with: {

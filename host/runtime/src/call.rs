@@ -277,6 +277,10 @@ impl Program {
                 PluginFailure::Trap { plugin, call, reason: format!("while it started: {trap}") }
             }
             (Some(trap), _) => PluginFailure::Trap { plugin, call, reason: trap.to_string() },
+            // The machine, not the plugin, lacks something.
+            (None, Phase::Start) if text.contains("os error") => {
+                PluginFailure::Host { plugin, call, reason: format!("it cannot be started: {text}") }
+            }
             (None, Phase::Start) => {
                 PluginFailure::Limit { plugin, call, what: format!("it cannot be started: {text}") }
             }

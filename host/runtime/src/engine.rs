@@ -22,16 +22,20 @@ pub(crate) const MAX_MEMORIES: u32 = 2;
 const WASM_STACK: usize = 512 << 10;
 const ASYNC_STACK: usize = 2 << 20;
 
-/// Makes the engine: with pooled instances, and where the address space does not suffice for the pool, without.
-pub(crate) fn new_engine() -> Result<Engine, RuntimeError> {
+/// Calls at one time where each instance reserves its own 4 GiB of addresses, because a pool of them did not fit.
+const CALLS_WITHOUT_POOL: u32 = 2;
+
+/// Makes the engine, and says how many calls may run at one time: with pooled instances as many as the pool holds, and
+/// where the address space does not suffice for the pool, few.
+pub(crate) fn new_engine() -> Result<(Engine, u32), RuntimeError> {
     let mut config = settings().map_err(RuntimeError::engine)?;
     config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool()));
     match Engine::new(&config) {
-        Ok(engine) => Ok(engine),
+        Ok(engine) => Ok((engine, MAX_CONCURRENT_CALLS)),
         Err(pooled) => {
             tracing::warn!(error = %pooled, "no pool of plugin instances: each instance is allocated by itself");
             config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
-            Engine::new(&config).map_err(RuntimeError::engine)
+            Ok((Engine::new(&config).map_err(RuntimeError::engine)?, CALLS_WITHOUT_POOL))
         }
     }
 }
@@ -129,7 +133,7 @@ mod tests {
 
     #[test]
     fn two_engines_have_equal_settings() {
-        let (a, b) = (new_engine().unwrap(), new_engine().unwrap());
+        let (a, b) = (new_engine().unwrap().0, new_engine().unwrap().0);
         assert_eq!(compatibility(&a), compatibility(&b));
         assert_eq!(compatibility(&a).len(), 64);
     }
@@ -139,7 +143,7 @@ mod tests {
         let mut config = settings().unwrap();
         config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
         let on_demand = Engine::new(&config).unwrap();
-        assert_eq!(compatibility(&on_demand), compatibility(&new_engine().unwrap()));
+        assert_eq!(compatibility(&on_demand), compatibility(&new_engine().unwrap().0));
     }
 
     #[test]
@@ -147,6 +151,6 @@ mod tests {
         let mut config = settings().unwrap();
         config.cranelift_nan_canonicalization(false);
         let other = Engine::new(&config).unwrap();
-        assert_ne!(compatibility(&other), compatibility(&new_engine().unwrap()));
+        assert_ne!(compatibility(&other), compatibility(&new_engine().unwrap().0));
     }
 }

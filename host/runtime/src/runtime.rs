@@ -18,7 +18,7 @@ use crate::format;
 use crate::gate::Gate;
 use crate::host::Host;
 use crate::host::context::ContextHandle;
-use crate::limits::{Limits, MAX_CONCURRENT_CALLS};
+use crate::limits::Limits;
 use crate::plugin::{Inner, Plugin};
 use crate::precompiled::{self, Code, Precompiled};
 use crate::worlds::{self, Shape, World};
@@ -56,7 +56,7 @@ impl Runtime {
     /// # Errors
     /// The engine cannot be set up on this machine, for want of memory or of support for its processor.
     pub fn new(options: RuntimeOptions) -> Result<Self, RuntimeError> {
-        let engine = engine::new_engine()?;
+        let (engine, most) = engine::new_engine()?;
         let compatibility = engine::compatibility(&engine);
         let cache = options.cache_dir.and_then(|path| {
             CodeCache::open(&path)
@@ -65,7 +65,7 @@ impl Runtime {
                 )
                 .ok()
         });
-        let gate = Gate::new(options.limits.concurrent_calls.clamp(1, MAX_CONCURRENT_CALLS));
+        let gate = Gate::new(options.limits.concurrent_calls.clamp(1, most));
         Ok(Self { engine, compatibility, cache, limits: Arc::new(options.limits), gate: Arc::new(gate) })
     }
 

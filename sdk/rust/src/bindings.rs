@@ -31,7 +31,7 @@ pub mod host {
                 import firstfault:plugin/tables@0.1.0;
             }
         ",
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "firstfault:sdk-host/host-piece",
         generate_all,
         generate_unused_types: true,
@@ -48,7 +48,7 @@ pub mod manifest {
                 export firstfault:plugin/manifest@0.1.0;
             }
         ",
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "firstfault:sdk-manifest/manifest-piece",
         pub_export_macro: true,
         export_macro_name: "export_manifest",
@@ -65,7 +65,7 @@ pub mod connector {
                 export firstfault:plugin/connector@0.1.0;
             }
         ",
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "firstfault:sdk-connector/connector-piece",
         pub_export_macro: true,
         export_macro_name: "export_connector_interface",
@@ -86,7 +86,7 @@ pub mod collector {
                 export firstfault:plugin/collector@0.1.0;
             }
         ",
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "firstfault:sdk-collector/collector-piece",
         pub_export_macro: true,
         export_macro_name: "export_collector_interface",
@@ -108,7 +108,7 @@ pub mod rules {
                 export firstfault:plugin/rules@0.1.0;
             }
         ",
-        path: "wit",
+        path: "../../wit/0.1.0",
         world: "firstfault:sdk-rules/rules-piece",
         pub_export_macro: true,
         export_macro_name: "export_rules_interface",

@@ -14,7 +14,7 @@ use crate::packtest;
 /// A pack that is wrong.
 pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
     match &options.action {
-        RulesAction::Check(rules) => {
+        RulesAction::Check { rules, anchors } => {
             let generation = Generation::load(rules)?;
             generation.rules.matcher().check().map_err(|e| anyhow!("{e}"))?;
             let mut out = String::new();
@@ -29,6 +29,18 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
                     p.causes.len(),
                     p.tests.len()
                 ));
+            }
+            let matcher = generation.rules.matcher();
+            out.push_str(&format!(
+                "{} signatures are found by {} of at most {} anchors\n",
+                matcher.signatures().len(),
+                matcher.anchors().len(),
+                firstfault_rules::matcher::MAX_ANCHORS
+            ));
+            if *anchors {
+                for anchor in matcher.anchors() {
+                    out.push_str(&format!("  {}\n", String::from_utf8_lossy(anchor).escape_debug()));
+                }
             }
             out.push_str(&format!("generation   {}\n", generation.rules.generation()));
             super::print(&out)?;

@@ -7,7 +7,7 @@ use firstfault_engine::{Case, Graph, plan};
 use firstfault_model::event::EventDraft;
 use firstfault_model::hit::Hit;
 use firstfault_rules::ruleset::RuleSet;
-use firstfault_runtime::{Plugin, PluginFailure, RuleHit};
+use firstfault_runtime::{Plugin, PluginFailure, RuleHit, View};
 use rayon::prelude::*;
 
 use crate::generation::Generation;
@@ -39,13 +39,9 @@ pub fn attribute(generation: &Generation, case: Case) -> Attributed {
     let case = Arc::new(case);
     // A module that fails while refining contributes nothing at all: begin again without it.
     let graph = loop {
-        let mut drafts = plan.events.clone();
-        for (module, events) in &by_module {
-            if !failures.contains_key(module) {
-                drafts.extend(events.iter().cloned());
-            }
-        }
-        match refine(generation, &case, &drafts, &failures) {
+        let made = by_module.iter().filter(|(module, _)| !failures.contains_key(*module)).flat_map(|(_, events)| events);
+        let graph = Graph::new(plan.events.iter().chain(made), &case, rules);
+        match refine(generation, &case, graph, &failures) {
             Ok(graph) => break graph,
             Err((module, failure)) => {
                 failures.insert(module, failure);
@@ -128,28 +124,31 @@ fn rule_hit(hit: &Hit, case: &Case, rules: &RuleSet) -> Option<RuleHit> {
 fn refine(
     generation: &Generation,
     case: &Arc<Case>,
-    drafts: &[EventDraft],
+    graph: Graph,
     failed: &Failures,
 ) -> Result<Graph, (String, (String, String))> {
     let rules = &generation.rules;
-    let mut graph = Graph::new(drafts, case, rules);
     let modules: Vec<&Plugin> = generation.modules.iter().filter(|m| !failed.contains_key(m.name())).collect();
+    let mut view = Arc::new(GraphView::new(graph, Arc::clone(case)));
     for _ in 0..ROUNDS {
         let mut changed = 0;
         for module in &modules {
-            let shared = Arc::new(graph);
-            let view = Arc::new(GraphView::new(Arc::clone(&shared), Arc::clone(case)));
-            let result = module.refine(view, generation.tables());
-            graph = Arc::try_unwrap(shared).unwrap_or_else(|shared| (*shared).clone());
             let fail = |status: &str, why: String| (module.name().to_owned(), (status.to_owned(), why));
-            let amendments = result.map_err(|f| fail(f.status(), f.to_string()))?;
-            changed += graph
+            let shared: Arc<dyn View> = Arc::<GraphView>::clone(&view);
+            let amendments = module.refine(shared, generation.tables()).map_err(|f| fail(f.status(), f.to_string()))?;
+            if amendments.is_empty() {
+                continue;
+            }
+            let mut graph = GraphView::into_graph(view);
+            let added = graph
                 .amend(module.name(), &amendments, case, rules)
                 .map_err(|e| fail("malformed", format!("plugin '{}': {e}", module.name())))?;
+            view = Arc::new(GraphView::new(graph, Arc::clone(case)));
+            changed += added;
         }
         if changed == 0 {
             break;
         }
     }
-    Ok(graph)
+    Ok(GraphView::into_graph(view))
 }

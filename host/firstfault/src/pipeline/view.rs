@@ -12,7 +12,7 @@ use firstfault_runtime::{View, ViewCoverage, ViewEvent, ViewGroup};
 /// The graph of one round, for the plugin interface.
 #[derive(Debug)]
 pub struct GraphView {
-    graph: Arc<Graph>,
+    graph: Graph,
     case: Arc<Case>,
     groups: Groups,
 }
@@ -20,9 +20,15 @@ pub struct GraphView {
 impl GraphView {
     /// Of a graph and its case.
     #[must_use]
-    pub fn new(graph: Arc<Graph>, case: Arc<Case>) -> Self {
+    pub fn new(graph: Graph, case: Arc<Case>) -> Self {
         let groups = Groups::of(&graph);
         Self { graph, case, groups }
+    }
+
+    /// The graph again; a copy only if somebody still looks at it.
+    #[must_use]
+    pub fn into_graph(view: Arc<Self>) -> Graph {
+        Arc::try_unwrap(view).map_or_else(|shared| shared.graph.clone(), |view| view.graph)
     }
 }
 

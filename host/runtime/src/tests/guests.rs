@@ -21,15 +21,13 @@ const OTHERS: &[&str] = &[
      world virtual { include firstfault:plugin/rule-module@0.1.0;
                      import wasi:random/random@0.2.0; import wasi:clocks/wall-clock@0.2.0; }
      world waiting { include firstfault:plugin/rule-module@0.1.0; import wasi:clocks/monotonic-clock@0.2.0; }
-     world nothing { export other: func(); }
      world undescribed { import firstfault:plugin/view@0.1.0; export firstfault:plugin/rules@0.1.0; }
-     world both { include firstfault:plugin/rule-module@0.1.0; include firstfault:plugin/context-connector@0.1.0; }
-     interface rules { extract: func() -> u32; refine: func() -> u32; }",
+     world both { include firstfault:plugin/rule-module@0.1.0; include firstfault:plugin/context-connector@0.1.0; }",
 ];
 
 static RESOLVE: LazyLock<Resolve> = LazyLock::new(|| {
     let mut resolve = Resolve::default();
-    resolve.push_path(concat!(env!("CARGO_MANIFEST_DIR"), "/wit")).unwrap();
+    resolve.push_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/0.1.0")).unwrap();
     resolve.push_str("poll.wit", "package wasi:io@0.2.0; interface poll { resource pollable; }").unwrap();
     for (i, text) in OTHERS.iter().enumerate() {
         resolve.push_str(format!("other{i}.wit"), text).unwrap();
@@ -211,7 +209,7 @@ impl Guest {
         });
         let pages = 2 + image.bytes.len() / 65536;
         let top = (BASE + image.bytes.len()).next_multiple_of(65536);
-        let describe = if self.world == "undescribed" || self.world == "nothing" {
+        let describe = if self.world == "undescribed" {
             String::new()
         } else {
             format!(
