@@ -1,5 +1,8 @@
 //! The evidence of one attempt: all that the engine works from.
 
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::{LimitReached, NotRead, PluginRef};
 use firstfault_model::hit::{Hit, ProgressMark};
@@ -25,7 +28,13 @@ pub struct Case {
     pub plugins: Vec<PluginRef>,
     /// Who collected it.
     pub collector: String,
+    /// Made when it is first asked for: coverage by source and node.
+    pub index: CoverageIndex,
 }
+
+/// Coverage by source and node.
+#[derive(Debug, Clone, Default)]
+pub struct CoverageIndex(OnceLock<BTreeMap<(Source, String), (NodeCoverage, u64)>>);
 
 /// How complete one source is on one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,21 +63,22 @@ impl Case {
     /// How complete a source is on a node, and how many lines it has.
     #[must_use]
     pub fn coverage_of(&self, source: &Source, node: &str) -> (NodeCoverage, u64) {
-        let mut best = NodeCoverage::Missing;
-        let mut lines = 0;
-        for stream in &self.streams {
-            // A system log holds the kernel's lines too.
-            let fits = stream.name.source == *source || (*source == Source::Kernel && stream.name.source == Source::Syslog);
-            if !fits || stream.name.node.as_deref() != Some(node) {
-                continue;
+        let index = self.index.0.get_or_init(|| {
+            let mut index: BTreeMap<(Source, String), (NodeCoverage, u64)> = BTreeMap::new();
+            for stream in self.streams.iter().filter(|s| s.stats.lines > 0) {
+                let Some(node) = &stream.name.node else { continue };
+                let whole = stream.stats.error.is_none() && stream.stats.loss_markers == 0 && stream.stats.dropped == 0;
+                let status = if whole { NodeCoverage::Complete } else { NodeCoverage::Partial };
+                // A system log holds the kernel's lines too.
+                let also = (stream.name.source == Source::Syslog).then_some(Source::Kernel);
+                for source in [Some(stream.name.source.clone()), also].into_iter().flatten() {
+                    let entry = index.entry((source, node.clone())).or_insert((NodeCoverage::Missing, 0));
+                    *entry = (entry.0.max(status), entry.1 + stream.stats.lines);
+                }
             }
-            lines += stream.stats.lines;
-            let whole = stream.stats.error.is_none() && stream.stats.loss_markers == 0 && stream.stats.dropped == 0;
-            if stream.stats.lines > 0 {
-                best = best.max(if whole { NodeCoverage::Complete } else { NodeCoverage::Partial });
-            }
-        }
-        (best, lines)
+            index
+        });
+        index.get(&(source.clone(), node.to_owned())).copied().unwrap_or((NodeCoverage::Missing, 0))
     }
 
     /// Whether any stream of the source has lines.

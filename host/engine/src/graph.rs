@@ -7,6 +7,7 @@ use firstfault_model::hit::TimeSource;
 use firstfault_model::place::Place;
 use firstfault_model::time::Timestamp;
 use firstfault_rules::ruleset::RuleSet;
+use rayon::prelude::*;
 
 use crate::case::Case;
 use crate::edges::{self, Edge};
@@ -33,7 +34,9 @@ impl Graph {
     /// Resolves events and builds the edges.
     #[must_use]
     pub fn new<'d>(drafts: impl IntoIterator<Item = &'d EventDraft>, case: &Case, rules: &RuleSet) -> Self {
-        let mut events: Vec<Event> = drafts.into_iter().filter_map(|d| Event::resolve(d, case, rules)).collect();
+        let drafts: Vec<&EventDraft> = drafts.into_iter().collect();
+        let mut events: Vec<Event> =
+            drafts.par_iter().with_min_len(256).filter_map(|d| Event::resolve(d, case, rules)).collect();
         events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);

@@ -65,16 +65,15 @@ impl Known {
     }
 }
 
-/// A set for the line: from its length and some of its bytes that are no digits.
+/// A set for the line: from its length and a few of its bytes that are no digits.
 fn shape(line: &[u8]) -> usize {
-    let step = line.len() / 8;
-    let mut hash = line.len();
-    for i in 0..8 {
-        let byte = line.get(i * step).copied().unwrap_or(0);
-        let byte = if byte.is_ascii_digit() { b'0' } else { byte };
-        hash = hash.wrapping_mul(0x0100_0193) ^ usize::from(byte);
-    }
-    (hash ^ (hash >> 9) ^ (hash >> 17)) % SETS
+    let masked = |at: usize| {
+        let byte = line.get(at).copied().unwrap_or(0);
+        usize::from(if byte.is_ascii_digit() { b'0' } else { byte })
+    };
+    let end = line.len();
+    let hash = end ^ (masked(end / 2) << 8) ^ (masked(end / 4) << 15) ^ (masked(end - end / 8) << 22);
+    (hash.wrapping_mul(0x9e37_79b9) >> 20) % SETS
 }
 
 /// Whether two lines are equal where they are not both digits.

@@ -34,11 +34,52 @@ pub fn required(pattern: &str, min: usize) -> Result<Vec<Vec<u8>>, LiteralError>
     }
 }
 
-/// Every set of alternatives of which a matching line contains at least one, as far as they are cheap to tell.
+/// What a pattern requires, and what it captures: parsed once.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Analysis {
+    /// The best set of alternatives, whatever their length; empty if there is none.
+    pub best: Vec<Vec<u8>>,
+    /// Every set of alternatives of which a matching line contains at least one, as far as they are cheap to tell.
+    pub all: Vec<Vec<Vec<u8>>>,
+    /// Names of captures.
+    pub captures: Vec<String>,
+}
+
+/// Analyses a pattern.
 ///
 /// # Errors
 /// A pattern that does not parse.
-pub fn all_required(pattern: &str) -> Result<Vec<Vec<Vec<u8>>>, LiteralError> {
+pub fn analyse(pattern: &str) -> Result<Analysis, LiteralError> {
+    let hir = parse(pattern)?;
+    let mut captures = Vec::new();
+    capture_names(&hir, &mut captures);
+    Ok(Analysis { best: best(&hir).unwrap_or_default(), all: all_required(&hir), captures })
+}
+
+impl Analysis {
+    /// Whether each alternative of the best set is long enough to be looked for.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check(&self, min: usize) -> Result<(), LiteralError> {
+        let fine = !self.best.is_empty() && self.best.iter().all(|l| l.len() >= min);
+        fine.then_some(()).ok_or(LiteralError::NoLiteral { min })
+    }
+}
+
+fn capture_names(hir: &Hir, out: &mut Vec<String>) {
+    match hir.kind() {
+        HirKind::Capture(capture) => {
+            out.extend(capture.name.as_deref().map(str::to_owned));
+            capture_names(&capture.sub, out);
+        }
+        HirKind::Repetition(repetition) => capture_names(&repetition.sub, out),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().for_each(|p| capture_names(p, out)),
+        _ => {}
+    }
+}
+
+fn all_required(hir: &Hir) -> Vec<Vec<Vec<u8>>> {
     fn collect(hir: &Hir, out: &mut Vec<Vec<Vec<u8>>>) {
         match hir.kind() {
             HirKind::Concat(parts) => parts.iter().for_each(|p| collect(p, out)),
@@ -47,8 +88,8 @@ pub fn all_required(pattern: &str) -> Result<Vec<Vec<Vec<u8>>>, LiteralError> {
         }
     }
     let mut out = Vec::new();
-    collect(&parse(pattern)?, &mut out);
-    Ok(out)
+    collect(hir, &mut out);
+    out
 }
 
 /// Parses as the matcher compiles: bytes, no Unicode unless asked for.

@@ -5,7 +5,7 @@ use std::fmt;
 use firstfault_model::canonical::digest;
 use firstfault_model::taxonomy::{Domain, sub_domain};
 
-use crate::literals;
+use crate::literals::{self, Analysis};
 use crate::matcher::without_digits;
 use crate::pack::{Block, Pack, Role, Signature};
 use crate::wildcard::is_well_formed;
@@ -21,6 +21,8 @@ const PLACES: &[&str] = &["node", "rank", "local_rank", "gpu", "gpu_index", "pro
 pub struct LoadedPack {
     /// Its contents.
     pub pack: Pack,
+    /// What the patterns of its signatures require, in their order.
+    pub analyses: Vec<Analysis>,
     /// Digest of its text.
     pub digest: String,
     /// The plugin that returned it, if one did.
@@ -59,16 +61,17 @@ pub fn load(origin: &str, text: &str, module: Option<&str>) -> Result<LoadedPack
         return Err(fail(vec![format!("is {} bytes long; at most {MAX_PACK} are read", text.len())]));
     }
     let pack: Pack = toml::from_str(text).map_err(|e| fail(vec![e.to_string()]))?;
-    let problems = check(&pack, module);
+    let (problems, analyses) = check(&pack, module);
     if problems.is_empty() {
-        Ok(LoadedPack { pack, digest: digest(text.as_bytes()), module: module.map(str::to_owned) })
+        Ok(LoadedPack { pack, analyses, digest: digest(text.as_bytes()), module: module.map(str::to_owned) })
     } else {
         Err(fail(problems))
     }
 }
 
-fn check(pack: &Pack, module: Option<&str>) -> Vec<String> {
+fn check(pack: &Pack, module: Option<&str>) -> (Vec<String>, Vec<Analysis>) {
     let mut problems = Vec::new();
+    let mut analyses = Vec::with_capacity(pack.signatures.len());
     let name = &pack.pack.name;
     if name.is_empty() || name.len() > 32 || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
         problems.push(format!("[pack] name '{name}': write 1 to 32 of a-z, 0-9 and -"));
@@ -106,7 +109,7 @@ fn check(pack: &Pack, module: Option<&str>) -> Vec<String> {
         }
     }
     for (i, signature) in pack.signatures.iter().enumerate() {
-        check_signature(signature, &signature_name(signature, i), module, &mut problems);
+        analyses.push(check_signature(signature, &signature_name(signature, i), module, &mut problems));
     }
     for cause in &pack.causes {
         for id in cause.effect.as_slice().iter().chain(&cause.by) {
@@ -120,7 +123,7 @@ fn check(pack: &Pack, module: Option<&str>) -> Vec<String> {
             problems.push(format!("probe '{}': pattern {e}", probe.id));
         }
     }
-    problems
+    (problems, analyses)
 }
 
 /// The name of a signature within its pack.
@@ -131,7 +134,7 @@ pub fn signature_name(signature: &Signature, index: usize) -> String {
     })
 }
 
-fn check_signature(signature: &Signature, name: &str, module: Option<&str>, problems: &mut Vec<String>) {
+fn check_signature(signature: &Signature, name: &str, module: Option<&str>, problems: &mut Vec<String>) -> Analysis {
     let at = format!("signature '{name}'");
     match (signature.symptom.as_deref(), signature.module.as_deref()) {
         (Some(_), None) => {}
@@ -142,20 +145,23 @@ fn check_signature(signature: &Signature, name: &str, module: Option<&str>, prob
     if signature.sources.is_empty() {
         problems.push(format!("{at}: needs sources"));
     }
-    let checked = match signature.block {
+    let analysis = literals::analyse(&signature.pattern).and_then(|analysis| {
         // Tracebacks are found by their first line; the pattern is held against the last one.
-        Block::Traceback => literals::parse(&signature.pattern).map(|_| ()),
-        Block::Line | Block::ThreeLines => literals::required(&signature.pattern, MIN_LITERAL).map(|_| ()),
-    };
-    if let Err(e) = checked {
+        if signature.block != Block::Traceback {
+            analysis.check(MIN_LITERAL)?;
+        }
+        Ok(analysis)
+    });
+    let analysis = analysis.unwrap_or_else(|e| {
         problems.push(format!("{at}: pattern {e}"));
-    }
+        literals::analyse(&signature.pattern).unwrap_or_default()
+    });
     if let Some(unless) = &signature.unless
         && let Err(e) = literals::parse(unless)
     {
         problems.push(format!("{at}: unless {e}"));
     }
-    let captures = capture_names(&signature.pattern);
+    let captures = &analysis.captures;
     let onset = signature.onset.iter().flat_map(|o| o.before_ms.iter().chain(&o.before_s));
     for capture in signature.key.iter().chain(signature.place.values()).chain(signature.facts.values()).chain(onset) {
         if !captures.iter().any(|c| c == capture) {
@@ -167,26 +173,7 @@ fn check_signature(signature: &Signature, name: &str, module: Option<&str>, prob
             problems.push(format!("{at}: '{place}' is not a place: {}", PLACES.join(", ")));
         }
     }
-}
-
-fn capture_names(pattern: &str) -> Vec<String> {
-    fn walk(hir: &regex_syntax::hir::Hir, out: &mut Vec<String>) {
-        use regex_syntax::hir::HirKind;
-        match hir.kind() {
-            HirKind::Capture(capture) => {
-                out.extend(capture.name.as_deref().map(str::to_owned));
-                walk(&capture.sub, out);
-            }
-            HirKind::Repetition(repetition) => walk(&repetition.sub, out),
-            HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().for_each(|p| walk(p, out)),
-            _ => {}
-        }
-    }
-    let mut out = Vec::new();
-    if let Ok(hir) = literals::parse(pattern) {
-        walk(&hir, &mut out);
-    }
-    out
+    analysis
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, StartKind, packed};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, packed};
 use firstfault_model::source::Source;
 use regex::bytes::{Regex, RegexBuilder};
 
@@ -180,12 +180,12 @@ impl Matcher {
                         Vec::new()
                     }
                     Block::Line | Block::ThreeLines => {
-                        let best = literals::required(&spec.pattern, MIN_LITERAL).map_err(|e| format!("{id}: {e}"))?;
+                        let analysis = pack.analyses.get(i).ok_or_else(|| format!("{id}: was not analysed"))?;
+                        let best = analysis.best.clone();
                         if best.iter().any(|l| without_digits(l).len() < MIN_LITERAL) {
                             return Err(format!("{id}: requires no literal with {MIN_LITERAL} bytes in a row that are no digits"));
                         }
-                        let all = literals::all_required(&spec.pattern).map_err(|e| format!("{id}: {e}"))?;
-                        chosen.extend(anchors_of(&best, &all, &shared));
+                        chosen.extend(anchors_of(&best, &analysis.all, &shared));
                         best
                     }
                 };
@@ -237,8 +237,7 @@ impl Matcher {
             anchor_texts,
             literals: AhoCorasick::builder()
                 .match_kind(MatchKind::Standard)
-                .kind(Some(AhoCorasickKind::DFA))
-                .start_kind(StartKind::Unanchored)
+                .kind(Some(AhoCorasickKind::ContiguousNFA))
                 .build(&texts)
                 .map_err(|e| e.to_string())?,
             owners,
@@ -262,13 +261,15 @@ impl Matcher {
 
     /// Indices of the signatures whose required literals the line has, ascending.
     #[must_use]
-    pub fn candidates(&self, line: &[u8]) -> BTreeSet<u32> {
-        let mut out = BTreeSet::new();
+    pub fn candidates(&self, line: &[u8]) -> Vec<u32> {
+        let mut out = Vec::new();
         for found in self.literals.find_overlapping_iter(line) {
             if let Some(owners) = self.owners.get(found.pattern().as_usize()) {
                 out.extend(owners);
             }
         }
+        out.sort_unstable();
+        out.dedup();
         out
     }
 

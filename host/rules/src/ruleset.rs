@@ -228,7 +228,7 @@ mod tests {
         let line = b"x NVRM: GPU has fallen off the bus";
         assert!(rules.matcher().has_anchor(line));
         assert!(!rules.matcher().has_anchor(b"x NVR: GPU"));
-        assert_eq!(rules.matcher().candidates(line).into_iter().collect::<Vec<_>>(), [0]);
+        assert_eq!(rules.matcher().candidates(line), [0]);
         assert!(rules.matcher().candidates(b"NVRM: something else").is_empty());
     }
 

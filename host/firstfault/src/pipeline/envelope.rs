@@ -13,8 +13,8 @@ use crate::pipeline::attribute::Attributed;
 /// The finding holds a number that canonical JSON cannot.
 pub fn envelope(generation: &Generation, attributed: Attributed) -> anyhow::Result<Diagnosis> {
     let Attributed { case, graph } = attributed;
-    let finding = firstfault_engine::conclude(&graph, &case, &generation.rules);
-    let evidence = evidence_digest(&case);
+    let (finding, evidence) =
+        rayon::join(|| firstfault_engine::conclude(&graph, &case, &generation.rules), || evidence_digest(&case));
     let rules = generation.rules.generation().to_owned();
     let mut id = Digester::new("firstfault.diagnosis.id/1");
     id.part(evidence.as_bytes());
@@ -22,6 +22,9 @@ pub fn envelope(generation: &Generation, attributed: Attributed) -> anyhow::Resu
     let id = id.finish();
     let id = id.get(7..23).unwrap_or(&id);
     let diagnosis_digest = digest(to_canonical_json(&finding)?.as_bytes());
+    let plugins = case.plugins.clone();
+    // Taking hundreds of thousands of events apart need not keep the answer waiting.
+    rayon::spawn(move || drop((graph, case)));
     Ok(Diagnosis {
         schema: SCHEMA.to_owned(),
         id: format!("d-{id}"),
@@ -37,7 +40,7 @@ pub fn envelope(generation: &Generation, attributed: Attributed) -> anyhow::Resu
             engine: firstfault_engine::VERSION.to_owned(),
             rules_generation: rules,
             packs: generation.pack_refs(),
-            plugins: case.plugins,
+            plugins,
             evidence_digest: evidence,
             diagnosis_digest,
         },

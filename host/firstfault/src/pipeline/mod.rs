@@ -41,6 +41,7 @@ pub fn diagnose(generation: &Generation, paths: &[PathBuf], timing: &mut Timing)
         not_read: gathered.not_read,
         plugins: gathered.plugins,
         collector: gathered.collector,
+        ..firstfault_engine::Case::default()
     };
     let attributed = attribute::attribute(generation, case);
     timing.mark("attribute");
