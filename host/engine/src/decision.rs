@@ -49,15 +49,15 @@ pub fn decide(graph: &Graph, case: &Case, rules: &RuleSet, judgement: &Judgement
     let sub = definition.and_then(defaults);
     let domain = main.domain(rules);
     let advice = definition.and_then(|d| d.restart).or(sub.map(|s| s.restart)).unwrap_or(Restart::Unknown);
-    let title = definition.map_or("", |d| d.title.as_str());
     let reason = match advice {
-        Restart::Retry => format!("{title}: running it again is enough"),
-        Restart::RetryLater => format!("{title}: it may work again after a while"),
-        Restart::RetryElsewhere => format!("{title}: run it again without what is excluded"),
-        Restart::FixFirst => format!("{title}: it will fail again until that is changed"),
-        Restart::NoneNeeded => format!("{title}: it was ended on purpose"),
-        Restart::Unknown => "not known".into(),
-    };
+        Restart::Retry => "what ended it need not come again",
+        Restart::RetryLater => "what failed is outside of it and may recover",
+        Restart::RetryElsewhere => "the fault stays with its place",
+        Restart::FixFirst => "it would fail in the same way again",
+        Restart::NoneNeeded => "it was ended on purpose",
+        Restart::Unknown => "not known",
+    }
+    .to_owned();
     let mut exclude = Vec::new();
     for (root, confidence) in judgement.roots.iter().zip(confidences) {
         for index in &root.events {

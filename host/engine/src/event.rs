@@ -27,6 +27,12 @@ pub struct Onset {
 }
 
 impl Onset {
+    /// The best single time: the middle of the interval, or its start where it has no end.
+    #[must_use]
+    pub fn nominal(&self) -> Timestamp {
+        if self.to.0 == i64::MAX { self.from } else { self.from.shifted(self.to.since(self.from) / 2) }
+    }
+
     /// Whether it is good enough to order events of different streams.
     #[must_use]
     pub fn is_decisive(&self) -> bool {
@@ -211,7 +217,9 @@ fn onset(hits: &[&Hit], facts: &BTreeMap<String, String>) -> Option<Onset> {
     let reported = (before > 0).then_some(stamp.time);
     if before > 0 {
         from = from.shifted(-before * MILLI);
-        to = to.shifted(-before * MILLI);
+        if to.0 != i64::MAX {
+            to = to.shifted(-before * MILLI);
+        }
         if source == TimeSource::Line || source == TimeSource::LineAndContext {
             source = TimeSource::BackDated;
         }

@@ -39,7 +39,7 @@ pub(crate) fn write(page: &mut Page, diagnosis: &Diagnosis) {
 pub(crate) fn reproduce(page: &mut Page, diagnosis: &Diagnosis, case: Option<&str>) {
     let p = &diagnosis.provenance;
     page.section("REPRODUCE", Tone::Strong);
-    crate::coverage::shell(page, 0, &format!("firstfault verify {}", case.unwrap_or("CASE")));
+    crate::coverage::shell(page, 0, &format!("firstfault diagnose {}", case.unwrap_or("PATH")));
     let parts = [
         format!("firstfault {}", p.engine),
         format!("rules {}", digest(&p.rules_generation)),

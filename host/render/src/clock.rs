@@ -42,8 +42,19 @@ impl Clock {
         format!("{} {clock}", date.get(5..).unwrap_or(&date))
     }
 
+    /// When something began, in one time: `after` it where only the line before tells the time.
+    pub(crate) fn began(self, onset: &Onset) -> String {
+        if onset.time_source == "neighbour" {
+            return format!("after {}", self.time(onset.from, false));
+        }
+        self.time(onset.from, onset.to.since(onset.from) < SECOND)
+    }
+
     /// When something began: a time, or the two ends of an interval of a second or more.
     pub(crate) fn onset(self, onset: &Onset) -> String {
+        if onset.time_source == "neighbour" {
+            return self.began(onset);
+        }
         let exact = onset.to.since(onset.from) < SECOND;
         let mut text = self.time(onset.from, exact);
         let to = self.time(onset.to, false);

@@ -6,24 +6,24 @@ use firstfault_model::time::Timestamp;
 
 use crate::clock::Clock;
 use crate::head::times_of;
-use crate::page::{Page, Span, span};
+use crate::page::{Page, span};
 use crate::place::{count, short};
 use crate::style::Tone;
-use crate::wrap::{cut, width};
+use crate::wrap::{cut, width, wrap};
 
 /// Rows that are shown.
 const MOST: usize = 12;
-/// The widest columns for a place and for a symptom.
+/// The widest column for a place.
 const PLACE: usize = 20;
-const SYMPTOM: usize = 28;
+/// The narrowest column for what happened.
+const NARROWEST: usize = 16;
 
 struct Row {
     // Rows without a time come last; at one time a cause stands before what followed from it.
     order: (Option<Timestamp>, u8, usize),
     time: String,
     place: String,
-    what: String,
-    note: String,
+    text: String,
     tone: Tone,
 }
 
@@ -39,25 +39,14 @@ pub(crate) fn write(page: &mut Page, finding: &Finding, clock: Clock) {
     let shown = rows.iter().take(MOST);
     let column =
         |of: fn(&Row) -> &str, most: usize| shown.clone().map(|r| width(of(r))).max().unwrap_or(0).min(most);
-    let (time, place, what) =
-        (column(|r| &r.time, 40), column(|r| &r.place, PLACE), column(|r| &r.what, SYMPTOM));
+    let (time, place) = (column(|r| &r.time, 40), column(|r| &r.place, PLACE));
+    let before: usize = [time, place].iter().filter(|w| **w > 0).map(|w| w + 2).sum();
     for row in shown {
         let pad =
             |text: &str, to: usize| if to == 0 { String::new() } else { format!("{:<to$}  ", cut(text, to)) };
-        let before = [time, place].iter().filter(|w| **w > 0).map(|w| w + 2).sum::<usize>();
-        let mut line: Vec<Span> =
-            vec![span(Tone::Plain, pad(&row.time, time)), span(Tone::Plain, pad(&row.place, place))];
-        let inline = before + what + 2 + width(&row.note) <= page.room();
-        if row.note.is_empty() || !inline {
-            line.push(span(row.tone, row.what.clone()));
-        } else {
-            line.extend([span(row.tone, pad(&row.what, what)), span(Tone::Plain, row.note.clone())]);
-        }
-        page.row(line);
-        if !row.note.is_empty() && !inline {
-            // Below its symptom where there is room for it, else below its place.
-            let indent = if before + 24 <= page.room() { before } else { time + 2 };
-            page.item_in(indent, Tone::Plain, "", &row.note);
+        for (i, line) in wrap(&row.text, page.room().saturating_sub(before).max(NARROWEST)).into_iter().enumerate() {
+            let lead = if i == 0 { pad(&row.time, time) + &pad(&row.place, place) } else { " ".repeat(before) };
+            page.row(vec![span(Tone::Plain, lead), span(row.tone, line)]);
         }
     }
     if rows.len() > MOST {
@@ -69,29 +58,26 @@ fn roots(finding: &Finding, clock: Clock) -> impl Iterator<Item = Row> + '_ {
     let many = finding.root_causes.len() > 1;
     finding.root_causes.iter().enumerate().map(move |(i, root)| {
         let onset = root.onset.as_ref();
-        let exact = onset.is_some_and(|o| o.to.since(o.from) < firstfault_model::time::SECOND);
+        let what = if many { format!("root cause {}", i + 1) } else { "first fault".to_owned() };
         Row {
             order: (onset.map(|o| o.from), 0, i),
-            time: onset.map(|o| clock.time(o.from, exact)).unwrap_or_default(),
+            time: onset.map(|o| clock.began(o)).unwrap_or_default(),
             place: short(&root.place),
-            what: times_of(&root.symptom, root.count),
-            note: if many { format!("root cause {}", i + 1) } else { "first fault".to_owned() },
+            text: format!("{what}: {}", times_of(&root.symptom, root.count)),
             tone: Tone::Root,
         }
     })
 }
 
 fn groups(finding: &Finding, clock: Clock) -> impl Iterator<Item = Row> + '_ {
+    // An effect is not told before its cause because its clock is coarser.
+    let began = |id: &str| finding.root_causes.iter().find(|r| r.id == id)?.onset.as_ref().map(|o| o.from);
     finding.symptoms.iter().enumerate().map(move |(i, group)| Row {
-        order: (group.first, 1, i),
+        order: (group.first.max(group.caused_by.iter().filter_map(|c| began(&c.id)).max()), 1, i),
         // What is known only to the second by way of its report is not told in milliseconds.
         time: group.first.map(|t| clock.time(t, group.reported.is_none())).unwrap_or_default(),
         place: whereabouts(group),
-        what: times_of(
-            &group.symptom,
-            if group.count > u64::from(group.rank_count.max(group.node_count)) { group.count } else { 1 },
-        ),
-        note: note(finding, group, clock),
+        text: text(finding, group, clock),
         tone: Tone::Plain,
     })
 }
@@ -107,20 +93,21 @@ fn whereabouts(group: &SymptomGroup) -> String {
     }
 }
 
-/// What is worth saying of a group: its own notes, what its lines say caused it, when it was reported; else what it is.
-fn note(finding: &Finding, group: &SymptomGroup, clock: Clock) -> String {
-    let mut parts = group.notes.clone();
-    if parts.is_empty() {
-        let stated = group.caused_by.iter().find(|c| c.basis == Basis::Stated);
-        parts.extend(
-            stated.and_then(|c| symptom_of(finding, &c.id)).map(|s| format!("its lines say: caused by {s}")),
-        );
+/// What a group is, and what is worth saying of it: its own notes, what its lines say caused it, when it was reported.
+fn text(finding: &Finding, group: &SymptomGroup, clock: Clock) -> String {
+    let times = if group.count > u64::from(group.rank_count.max(group.node_count)) { group.count } else { 1 };
+    let mut text = times_of(&group.title, times);
+    if !group.notes.is_empty() {
+        text = format!("{text}: {}", group.notes.join("; "));
+    } else if let Some(cause) = group.caused_by.iter().find(|c| c.basis == Basis::Stated)
+        && let Some(cause) = symptom_of(finding, &cause.id)
+    {
+        text = format!("{text}, stated: caused by {cause}");
     }
-    parts.extend(group.reported.as_ref().map(|r| clock.reported(r)));
-    if parts.is_empty() {
-        parts.push(group.title.clone());
+    if let Some(reported) = &group.reported {
+        text = format!("{text}, {}", clock.reported(reported));
     }
-    parts.join("; ")
+    text
 }
 
 fn symptom_of<'a>(finding: &'a Finding, id: &str) -> Option<&'a str> {
