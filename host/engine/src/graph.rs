@@ -31,7 +31,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Resolves events and builds the edges.
+    /// Resolves events: places, onsets, scope.
     #[must_use]
     pub fn new<'d>(drafts: impl IntoIterator<Item = &'d EventDraft>, case: &Case, rules: &RuleSet) -> Self {
         let drafts: Vec<&EventDraft> = drafts.into_iter().collect();
@@ -41,9 +41,21 @@ impl Graph {
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);
         imply_stated(&mut events, rules);
-        let mut graph = Self { events, edges: Vec::new(), added: Vec::new(), dropped };
-        graph.rebuild(case, rules);
-        graph
+        scope::assign(&mut events, case, rules);
+        Self { events, edges: Vec::new(), added: Vec::new(), dropped }
+    }
+
+    /// Builds the edges, once all events and amendments are there.
+    #[must_use]
+    pub fn finish(mut self, rules: &RuleSet) -> Self {
+        let mut all = edges::build(&self.events, rules);
+        let explains = |i: u32| self.events.get(i as usize).is_some_and(edges::may_explain);
+        all.extend(self.added.iter().filter(|e| explains(e.cause)).cloned());
+        all.sort();
+        all.dedup();
+        cycles::cut(&mut all, &self.events);
+        self.edges = all;
+        self
     }
 
     /// Applies what a module asked for in one round. Returns how many of them changed anything; an amendment that names what does not
@@ -74,7 +86,7 @@ impl Graph {
             changed += usize::from(self.apply(module, amendment, case, rules));
         }
         if changed > 0 {
-            self.rebuild(case, rules);
+            scope::assign(&mut self.events, case, rules);
         }
         Ok(changed)
     }
@@ -161,16 +173,6 @@ impl Graph {
 
     fn event_mut(&mut self, index: u32) -> Option<&mut Event> {
         self.events.get_mut(index as usize)
-    }
-
-    fn rebuild(&mut self, case: &Case, rules: &RuleSet) {
-        scope::assign(&mut self.events, case, rules);
-        let mut all = edges::build(&self.events, rules);
-        let explains = |i: u32| self.events.get(i as usize).is_some_and(edges::may_explain);
-        all.extend(self.added.iter().filter(|e| explains(e.cause)).cloned());
-        all.sort();
-        cycles::cut(&mut all, &self.events);
-        self.edges = all;
     }
 
     /// Edges into an event, strongest first.

@@ -150,5 +150,5 @@ fn refine(
             break;
         }
     }
-    Ok(GraphView::into_graph(view))
+    Ok(GraphView::into_graph(view).finish(rules))
 }
