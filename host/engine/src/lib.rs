@@ -28,6 +28,10 @@ pub mod roots;
 pub mod scope;
 pub mod summary;
 pub mod suspects;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod verdicts;
 pub mod view;
 
 pub use case::Case;

@@ -84,9 +84,10 @@ pub fn judge(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> Judgem
             && !out.ruled_out.contains_key(&number)
             && !out.context.contains(&number)
     });
+    let nothing_read = case.streams.iter().all(|s| s.stats.lines == 0) && state == TerminalState::Unknown;
     out.verdict = if !out.roots.is_empty() {
         Verdict::Attributed
-    } else if evident || is_failure(state) {
+    } else if evident || is_failure(state) || nothing_read {
         Verdict::Undetermined
     } else {
         Verdict::NoFault

@@ -91,6 +91,7 @@ fn undetermined(parts: &Parts<'_>) -> String {
                 since.clock(false),
                 parts.state.name().replace('_', " ")
             ),
+            None if parts.state == TerminalState::Unknown => "Nothing was read that says how the attempt ended, or why.".into(),
             None => format!("The attempt ended as {}; nothing that was collected shows why.", parts.state.name().replace('_', " ")),
         },
     };

@@ -94,9 +94,12 @@ impl Scanner<'_> {
         known::with(self.matcher.identity(), |known| {
             let mut at = start;
             while at < window.own.end
-                && let Some((range, after)) = segment::next(buffer, at)
+                && let Some((mut range, after)) = segment::next(buffer, at)
             {
                 at = after;
+                if range.end > window.own.end && range.start + LOOK_BACK <= window.own.end {
+                    range.end = window.own.end;
+                }
                 let line = &buffer[range.clone()];
                 if !known.has(line) {
                     if self.matcher.has_anchor(line) {
@@ -260,8 +263,8 @@ fn first_segment(buffer: &[u8], window: &Window<'_>) -> usize {
     if matches!(before.last(), Some(b'\n' | b'\r')) {
         return start;
     }
-    // A line that began long before is cut here, so that none of it goes unread.
-    if memchr::memrchr2(b'\n', b'\r', before).is_none() && back > 0 {
+    // A line that began long before is cut here, so that none of it goes unread; the chunk before leaves off here.
+    if before.len() == LOOK_BACK && memchr::memrchr2(b'\n', b'\r', before).is_none() {
         return start;
     }
     memchr::memchr2(b'\n', b'\r', buffer.get(start..).unwrap_or(b"")).map_or(buffer.len(), |i| start + i + 1)

@@ -1,0 +1,153 @@
+//! What the stages of the engine conclude together.
+
+use firstfault_model::diagnosis::{Confidence, FaultClass, Relation, RuledOut, TerminalState, Verdict};
+use firstfault_model::source::Source;
+
+use crate::testing::{GPU, Small};
+
+const KERNEL: Source = Source::Kernel;
+const APP: Source = Source::App;
+
+fn roots(small: &Small) -> Vec<(String, Option<String>)> {
+    small.finding().root_causes.into_iter().map(|r| (r.symptom, r.place.node)).collect()
+}
+
+fn ruled_out(small: &Small) -> Vec<(String, RuledOut)> {
+    small.finding().ruled_out.into_iter().map(|r| (r.symptom, r.why)).collect()
+}
+
+#[test]
+fn a_fault_explains_the_time_outs_that_it_precedes() {
+    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 1800).timeouts(&[0, 1, 3], 1801);
+    let finding = small.finding();
+    assert_eq!(finding.verdict, Verdict::Attributed);
+    let root = &finding.root_causes[0];
+    assert_eq!((root.symptom.as_str(), root.place.node.as_deref()), ("gpu.fault", Some("n1")));
+    assert_eq!(root.place.ranks, [2]);
+    assert_eq!((root.confidence, root.relation), (Confidence::Established, Relation::Independent));
+    assert_eq!(finding.affected.rank_count, 3);
+    assert_eq!(finding.responsible.gpus, ["n1/0000:10:00"]);
+    let symptom = &finding.symptoms[0];
+    assert_eq!((symptom.symptom.as_str(), symptom.caused_by[0].id.as_str()), ("comm.timeout", "r1"));
+}
+
+#[test]
+fn a_clock_within_its_bound_does_not_hide_the_cause() {
+    for skew in [-40, 40] {
+        let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 1800 + skew).timeouts(&[0, 1, 3], 1801);
+        assert_eq!(roots(&small), [("gpu.fault".into(), Some("n1".into()))], "{skew}");
+    }
+    // Ten minutes after the ranks began to wait it is no cause of theirs.
+    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 2500).timeouts(&[0, 1, 3], 1801);
+    assert!(small.finding().root_causes.iter().all(|r| r.explains.is_empty()));
+}
+
+#[test]
+fn effects_alone_are_undetermined_and_name_what_to_fetch() {
+    let small = Small::new()
+        .with_facts("comm.peer_lost", &APP, "n0", &[("rank", "0")], 1800, &[("peer_node", "n1")])
+        .without(&KERNEL, "n1");
+    let finding = small.finding();
+    assert_eq!(finding.verdict, Verdict::Undetermined);
+    assert_eq!(finding.suspects[0].place.node.as_deref(), Some("n1"));
+    assert_eq!(finding.suspects[0].sub_domain, "peer_lost");
+    let missing = &finding.could_change_the_verdict[0];
+    assert_eq!((missing.source.as_str(), missing.node.as_deref()), ("kernel", Some("n1")));
+    assert!(finding.responsible.nodes.is_empty() && finding.decision.exclude.is_empty());
+}
+
+#[test]
+fn a_lasting_fault_of_before_counts_until_it_is_cleared() {
+    let before = |symptom: &str| Small::new().event(symptom, &KERNEL, "n1", &[GPU], -5400).timeouts(&[0, 1, 3], 60);
+    assert_eq!(roots(&before("gpu.lost")), [("gpu.lost".into(), Some("n1".into()))]);
+    // One that leaves nothing behind ended with its own job.
+    assert_eq!(before("gpu.fault").finding().verdict, Verdict::Undetermined);
+    assert_eq!(ruled_out(&before("gpu.fault")), [("gpu.fault".into(), RuledOut::OutOfScope)]);
+    let cleared = before("gpu.lost").with_facts("gpu.advice", &KERNEL, "n1", &[GPU], -3600, &[("action_code", "0")]);
+    assert_eq!(cleared.finding().verdict, Verdict::Undetermined);
+    assert!(ruled_out(&cleared).contains(&("gpu.lost".into(), RuledOut::Cleared)));
+}
+
+#[test]
+fn a_device_that_is_not_the_attempts_says_nothing_about_it() {
+    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[("gpu", "0000:99:00")], 1800).timeouts(&[0, 1, 3], 1801);
+    assert_eq!(small.finding().verdict, Verdict::Undetermined);
+    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[("node", "n7"), GPU], 1800).timeouts(&[0, 1, 3], 1801);
+    assert_eq!(small.finding().verdict, Verdict::Undetermined);
+}
+
+#[test]
+fn what_the_workload_quotes_never_convicts_against_the_nodes_own_log() {
+    let quoted = || Small::new().event("gpu.lost", &APP, "n1", &[GPU], 1790).event("app.exception", &APP, "n0", &[("rank", "0")], 1800);
+    assert_eq!(roots(&quoted()), [("app.exception".into(), Some("n0".into()))]);
+    assert!(ruled_out(&quoted()).contains(&("gpu.lost".into(), RuledOut::Quoted)));
+    // Without that log it may explain, but nothing is excluded for it.
+    let alone = Small::new().event("gpu.lost", &APP, "n1", &[GPU], 1790).timeouts(&[0, 1, 3], 1791).without(&KERNEL, "n1");
+    let finding = alone.finding();
+    assert_eq!(finding.root_causes[0].confidence, Confidence::Suspected);
+    assert!(finding.decision.exclude.is_empty() && finding.responsible.nodes.is_empty());
+}
+
+#[test]
+fn the_later_of_two_faults_is_not_the_cause() {
+    let small = Small::new()
+        .event("gpu.fault", &KERNEL, "n1", &[GPU], 1800)
+        .event("app.exception", &APP, "n0", &[("rank", "0")], 2400)
+        .timeouts(&[1, 3], 1801);
+    assert_eq!(roots(&small), [("gpu.fault".into(), Some("n1".into()))]);
+    assert!(ruled_out(&small).contains(&("app.exception".into(), RuledOut::Later)));
+}
+
+#[test]
+fn two_faults_at_one_time_are_alternatives_and_only_suspected() {
+    let small = Small::new()
+        .event("gpu.fault", &KERNEL, "n0", &[GPU], 1800)
+        .event("gpu.fault", &KERNEL, "n1", &[GPU], 1802)
+        .timeouts(&[1, 3], 1801);
+    let finding = small.finding();
+    assert_eq!(finding.root_causes.len(), 2);
+    for root in &finding.root_causes {
+        assert_eq!((root.relation, root.confidence), (Relation::Alternative, Confidence::Suspected));
+    }
+    assert!(finding.decision.exclude.iter().all(|e| !e.actionable));
+}
+
+#[test]
+fn one_exception_in_many_ranks_is_one_root_and_no_nodes_fault() {
+    let mut small = Small::new();
+    for (rank, node) in [("0", "n0"), ("1", "n0"), ("2", "n1"), ("3", "n1")] {
+        small = small.untimed("app.exception", &APP, node, &[("rank", rank)]);
+    }
+    let finding = small.finding();
+    assert_eq!(finding.root_causes.len(), 1);
+    assert_eq!(finding.root_causes[0].place.ranks, [0, 1, 2, 3]);
+    assert_eq!(finding.root_causes[0].place.node, None);
+    assert!(finding.responsible.nodes.is_empty() && finding.decision.exclude.is_empty());
+    assert_eq!(finding.decision.fault_class, FaultClass::Application);
+}
+
+#[test]
+fn a_completed_attempt_has_no_fault_whatever_its_teardown_says() {
+    let small = Small::ended("completed").event("gpu.fault", &KERNEL, "n1", &[GPU], 3599).timeouts(&[0], 2990);
+    let finding = small.finding();
+    assert_eq!((finding.verdict, finding.terminal_state), (Verdict::NoFault, TerminalState::Completed));
+    assert!(finding.root_causes.is_empty() && !finding.context.is_empty());
+}
+
+#[test]
+fn a_time_limit_without_visible_progress_is_only_suspected() {
+    let small = Small::ended("timeout").event("sched.limit", &Source::Scheduler, "", &[], 3600);
+    let finding = small.finding();
+    assert_eq!(finding.root_causes[0].symptom, "sched.limit");
+    assert_eq!(finding.root_causes[0].confidence, Confidence::Suspected);
+    assert_eq!(finding.decision.fault_class, FaultClass::Scheduler);
+}
+
+#[test]
+fn nothing_read_is_not_no_fault() {
+    let mut small = Small::new();
+    small.case = crate::case::Case::default();
+    let finding = small.finding();
+    assert_eq!(finding.verdict, Verdict::Undetermined);
+    assert!(!finding.could_change_the_verdict.is_empty());
+}
