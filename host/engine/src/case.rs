@@ -67,7 +67,9 @@ impl Case {
             let mut index: BTreeMap<(Source, String), (NodeCoverage, u64)> = BTreeMap::new();
             for stream in self.streams.iter().filter(|s| s.stats.lines > 0) {
                 let Some(node) = &stream.name.node else { continue };
-                let whole = stream.stats.error.is_none() && stream.stats.loss_markers == 0 && stream.stats.dropped == 0;
+                let whole = stream.stats.error.is_none()
+                    && stream.stats.loss_markers == 0
+                    && stream.stats.dropped == 0;
                 let status = if whole { NodeCoverage::Complete } else { NodeCoverage::Partial };
                 // A system log holds the kernel's lines too.
                 let also = (stream.name.source == Source::Syslog).then_some(Source::Kernel);

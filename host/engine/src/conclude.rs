@@ -1,6 +1,8 @@
 //! From the graph to the finding.
 
-use firstfault_model::diagnosis::{Confidence, Exit, Finding, Lineage, LimitReached, Terminal, Verdict, Workload};
+use firstfault_model::diagnosis::{
+    Confidence, Exit, Finding, LimitReached, Lineage, Terminal, Verdict, Workload,
+};
 use firstfault_model::ranges::format_nodes;
 use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
@@ -17,14 +19,18 @@ use crate::{confidence, coverage, decision, document, missing, summary, suspects
 pub fn conclude(graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
     let seen = Seen::of(case);
     let judgement = roots::judge(graph, case, rules, &seen);
-    let accused =
-        if judgement.verdict == Verdict::Undetermined { suspects::accused(graph, rules, &judgement, &seen) } else { Vec::new() };
+    let accused = if judgement.verdict == Verdict::Undetermined {
+        suspects::accused(graph, rules, &judgement, &seen)
+    } else {
+        Vec::new()
+    };
     let gaps = missing::gaps(graph, case, rules, &judgement, &accused);
     let (could_change, gap_ids) = missing::listed(&gaps, case);
     let confidences: Vec<(Confidence, String)> =
         judgement.roots.iter().map(|r| confidence::confidence(r, graph, case, rules, &seen, &gaps)).collect();
     let mut ledger = Ledger::default();
-    let mut root_causes = document::root_causes(graph, case, rules, &judgement.roots, &confidences, &mut ledger);
+    let mut root_causes =
+        document::root_causes(graph, case, rules, &judgement.roots, &confidences, &mut ledger);
     let decided_by = |suspect: &suspects::Accused| {
         let node = suspect.event_place.node.as_deref();
         gaps.iter()

@@ -13,7 +13,14 @@ use crate::roots::Root;
 
 /// The confidence in a root and the reason for it.
 #[must_use]
-pub fn confidence(root: &Root, graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, gaps: &[Gap]) -> (Confidence, String) {
+pub fn confidence(
+    root: &Root,
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    seen: &Seen,
+    gaps: &[Gap],
+) -> (Confidence, String) {
     let Some(event) = root.events.first().and_then(|i| graph.events.get(*i as usize)) else {
         return (Confidence::Suspected, "nothing shows it".into());
     };
@@ -21,10 +28,16 @@ pub fn confidence(root: &Root, graph: &Graph, case: &Case, rules: &RuleSet, seen
         return (Confidence::Suspected, "another root cause would explain the same effects".into());
     }
     if event.quoted {
-        return (Confidence::Suspected, "the workload printed it; the log that should have it was not collected".into());
+        return (
+            Confidence::Suspected,
+            "the workload printed it; the log that should have it was not collected".into(),
+        );
     }
     let ends_by_clock = event.definition(rules).and_then(|d| d.terminal).is_some();
-    if ends_by_clock && event.domain(rules) == firstfault_model::taxonomy::Domain::Scheduler && seen.last_time.is_none() {
+    if ends_by_clock
+        && event.domain(rules) == firstfault_model::taxonomy::Domain::Scheduler
+        && seen.last_time.is_none()
+    {
         let why = "the scheduler ended it, and no progress is visible that would show whether it had stood still before";
         return (Confidence::Suspected, why.into());
     }
@@ -32,20 +45,31 @@ pub fn confidence(root: &Root, graph: &Graph, case: &Case, rules: &RuleSet, seen
     let source = case.streams.get(event.first.stream as usize).map(|s| s.name.source.clone());
     let nodes = case.context.nodes.len();
     let covered = source.as_ref().map_or(0, |source| {
-        case.context.nodes.iter().filter(|n| case.coverage_of(source, &n.name).0 == NodeCoverage::Complete).count()
+        case.context
+            .nodes
+            .iter()
+            .filter(|n| case.coverage_of(source, &n.name).0 == NodeCoverage::Complete)
+            .count()
     });
     if stated && !event.implied {
         return (Confidence::Established, "the lines that follow from it say so".into());
     }
     if event.implied {
-        return (Confidence::Probable, "the lines that follow from it say so; its own record was not seen".into());
+        return (
+            Confidence::Probable,
+            "the lines that follow from it say so; its own record was not seen".into(),
+        );
     }
     if nodes == 0 {
         return match source {
-            Some(Source::Unstated | Source::App) | None => {
-                (Confidence::Probable, "first-hand in what was given; what other nodes and sources show is not known".into())
-            }
-            Some(source) => (Confidence::Probable, format!("first-hand in the {source} log; the attempt's other nodes are not known")),
+            Some(Source::Unstated | Source::App) | None => (
+                Confidence::Probable,
+                "first-hand in what was given; what other nodes and sources show is not known".into(),
+            ),
+            Some(source) => (
+                Confidence::Probable,
+                format!("first-hand in the {source} log; the attempt's other nodes are not known"),
+            ),
         };
     }
     if let Some(gap) = gaps.iter().find(|g| g.could_contradict) {
@@ -53,10 +77,16 @@ pub fn confidence(root: &Root, graph: &Graph, case: &Case, rules: &RuleSet, seen
     }
     if covered == nodes && event.onset.is_some_and(|o| o.is_decisive()) {
         let source = source.map_or_else(String::new, |s| s.name().replace('_', " "));
-        return (Confidence::Established, format!("first-hand, and the {source} log of every other node is complete"));
+        return (
+            Confidence::Established,
+            format!("first-hand, and the {source} log of every other node is complete"),
+        );
     }
     if covered == nodes {
-        return (Confidence::Probable, "first-hand, and every other node was seen; its own time is not stamped".into());
+        return (
+            Confidence::Probable,
+            "first-hand, and every other node was seen; its own time is not stamped".into(),
+        );
     }
     (Confidence::Probable, format!("first-hand; the same source is complete on {covered} of {nodes} nodes"))
 }

@@ -32,15 +32,23 @@ pub fn coverage(case: &Case) -> Vec<Coverage> {
 }
 
 fn one(case: &Case, source: &Source, streams: &[&Stream]) -> Coverage {
-    let per_node = matches!(source, Source::Kernel | Source::App | Source::Syslog | Source::Slurmd | Source::FabricManager);
-    let expected: Vec<&str> = if per_node { case.context.nodes.iter().map(|n| n.name.as_str()).collect() } else { Vec::new() };
-    let seen: BTreeSet<&str> = streams.iter().filter(|s| s.stats.lines > 0).filter_map(|s| s.name.node.as_deref()).collect();
+    let per_node = matches!(
+        source,
+        Source::Kernel | Source::App | Source::Syslog | Source::Slurmd | Source::FabricManager
+    );
+    let expected: Vec<&str> =
+        if per_node { case.context.nodes.iter().map(|n| n.name.as_str()).collect() } else { Vec::new() };
+    let seen: BTreeSet<&str> =
+        streams.iter().filter(|s| s.stats.lines > 0).filter_map(|s| s.name.node.as_deref()).collect();
     let missing: Vec<&str> = expected.iter().copied().filter(|n| !seen.contains(n)).collect();
     let strangers = seen.iter().any(|n| !case.context.nodes.is_empty() && case.context.node(n).is_none());
     let sum = |of: fn(&Stream) -> u64| streams.iter().map(|s| of(s)).sum::<u64>();
     let lines = sum(|s| s.stats.lines);
     let lossy = sum(|s| s.stats.dropped + s.stats.loss_markers) > 0;
-    let mut errors: Vec<String> = streams.iter().filter_map(|s| s.stats.error.as_ref().map(|e| format!("{}: {e}", s.name.name))).collect();
+    let mut errors: Vec<String> = streams
+        .iter()
+        .filter_map(|s| s.stats.error.as_ref().map(|e| format!("{}: {e}", s.name.name)))
+        .collect();
     let failed = errors.len();
     if errors.len() > MAX_ERRORS {
         errors.truncate(MAX_ERRORS);
@@ -58,10 +66,11 @@ fn one(case: &Case, source: &Source, streams: &[&Stream]) -> Coverage {
         CoverageStatus::Ok
     };
     let document = &case.context.document;
-    let asked = (!streams.is_empty() && (document.start.is_some() || document.end.is_some())).then(|| Window {
-        from: document.start.map(|t| if *source == Source::Kernel { t.shifted(-24 * HOUR) } else { t }),
-        to: document.end.map(|t| t.shifted(HOUR / 4)),
-    });
+    let asked =
+        (!streams.is_empty() && (document.start.is_some() || document.end.is_some())).then(|| Window {
+            from: document.start.map(|t| if *source == Source::Kernel { t.shifted(-24 * HOUR) } else { t }),
+            to: document.end.map(|t| t.shifted(HOUR / 4)),
+        });
     Coverage {
         collector: if streams.is_empty() { String::new() } else { case.collector.clone() },
         source: source.name().to_owned(),

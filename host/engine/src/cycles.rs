@@ -39,7 +39,9 @@ fn components(edges: &[Edge]) -> BTreeMap<u32, u32> {
     // What explains nothing, or is explained by nothing, is on no cycle: peel it off until only cycles and what lies between them are left.
     let mut alive: BTreeSet<u32> = next.keys().filter(|n| before.contains_key(n)).copied().collect();
     loop {
-        let has = |map: &BTreeMap<u32, Vec<u32>>, n: &u32| map.get(n).is_some_and(|l| l.iter().any(|m| alive.contains(m)));
+        let has = |map: &BTreeMap<u32, Vec<u32>>, n: &u32| {
+            map.get(n).is_some_and(|l| l.iter().any(|m| alive.contains(m)))
+        };
         let dead: Vec<u32> = alive.iter().filter(|n| !has(&next, n) || !has(&before, n)).copied().collect();
         if dead.is_empty() {
             break;
@@ -87,8 +89,12 @@ mod tests {
 
     #[test]
     fn the_weakest_edge_of_a_cycle_goes() {
-        let mut edges =
-            vec![edge(0, 1, Basis::Stated), edge(1, 2, Basis::Place), edge(2, 0, Basis::Order), edge(2, 3, Basis::Order)];
+        let mut edges = vec![
+            edge(0, 1, Basis::Stated),
+            edge(1, 2, Basis::Place),
+            edge(2, 0, Basis::Order),
+            edge(2, 3, Basis::Order),
+        ];
         cut(&mut edges, &[]);
         assert_eq!(edges, [edge(0, 1, Basis::Stated), edge(1, 2, Basis::Place), edge(2, 3, Basis::Order)]);
     }

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use firstfault_model::diagnosis::{
-    Confidence, Decision, Exclude, ExcludeAction, FaultClass, Responsible, RestartDecision, ValidWhile, Verdict,
+    Confidence, Decision, Exclude, ExcludeAction, FaultClass, Responsible, RestartDecision, ValidWhile,
+    Verdict,
 };
 use firstfault_model::source::Trust;
 use firstfault_model::taxonomy::{Domain, ExcludeScope, Owner, Restart, SubDomain, sub_domain};
@@ -17,7 +18,9 @@ use crate::roots::{Judgement, Root};
 
 const fn fault_class(domain: Domain) -> FaultClass {
     match domain {
-        Domain::Hardware | Domain::Node | Domain::Network | Domain::Storage | Domain::Software => FaultClass::Infrastructure,
+        Domain::Hardware | Domain::Node | Domain::Network | Domain::Storage | Domain::Software => {
+            FaultClass::Infrastructure
+        }
         Domain::Resource | Domain::Application => FaultClass::Application,
         Domain::Scheduler => FaultClass::Scheduler,
         Domain::External => FaultClass::External,
@@ -31,12 +34,22 @@ fn defaults(definition: &Symptom) -> Option<&'static SubDomain> {
 
 /// The decision for the root causes with their confidences.
 #[must_use]
-pub fn decide(graph: &Graph, case: &Case, rules: &RuleSet, judgement: &Judgement, confidences: &[Confidence]) -> Decision {
+pub fn decide(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    judgement: &Judgement,
+    confidences: &[Confidence],
+) -> Decision {
     let lead = |root: &Root| root.events.first().and_then(|i| graph.events.get(*i as usize));
     let Some(main) = judgement.roots.first().and_then(lead) else {
         let (class, advice, reason) = match judgement.verdict {
             Verdict::NoFault => (FaultClass::None, Restart::NoneNeeded, "nothing failed"),
-            _ => (FaultClass::Undetermined, Restart::Unknown, "the cause is not known: see what could change the verdict"),
+            _ => (
+                FaultClass::Undetermined,
+                Restart::Unknown,
+                "the cause is not known: see what could change the verdict",
+            ),
         };
         return Decision {
             fault_class: class,
@@ -75,7 +88,13 @@ pub fn decide(graph: &Graph, case: &Case, rules: &RuleSet, judgement: &Judgement
     }
 }
 
-fn exclusion(graph: &Graph, case: &Case, rules: &RuleSet, event: &Event, confidence: Confidence) -> Option<Exclude> {
+fn exclusion(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    event: &Event,
+    confidence: Confidence,
+) -> Option<Exclude> {
     let definition = event.definition(rules)?;
     let sub = defaults(definition);
     let mut scope = definition.exclude.or(sub.map(|s| s.exclude)).unwrap_or(ExcludeScope::None);
@@ -84,7 +103,9 @@ fn exclusion(graph: &Graph, case: &Case, rules: &RuleSet, event: &Event, confide
     }
     let node = event.place.node.clone();
     // Without the narrower name the wider place is meant.
-    if scope == ExcludeScope::Gpu && event.place.gpu.is_none() || scope == ExcludeScope::Port && event.place.port.is_none() {
+    if scope == ExcludeScope::Gpu && event.place.gpu.is_none()
+        || scope == ExcludeScope::Port && event.place.port.is_none()
+    {
         scope = ExcludeScope::Node;
     }
     let id = match scope {
@@ -97,7 +118,9 @@ fn exclusion(graph: &Graph, case: &Case, rules: &RuleSet, event: &Event, confide
     let advised = driver_advice(graph, event);
     let (action, source) = match (advised, definition.exclude_action) {
         (Some(action), _) => (action, "xid_154"),
-        (None, Some(action)) => (action, if event.symptom.starts_with("xid.") { "catalogue" } else { "pack" }),
+        (None, Some(action)) => {
+            (action, if event.symptom.starts_with("xid.") { "catalogue" } else { "pack" })
+        }
         (None, None) => {
             let action = match scope {
                 ExcludeScope::Gpu => ExcludeAction::ResetGpu,
@@ -141,7 +164,10 @@ fn exclusion(graph: &Graph, case: &Case, rules: &RuleSet, event: &Event, confide
 /// The driver's own advice for the GPU, by its code: the most drastic one that was given.
 fn driver_advice(graph: &Graph, event: &Event) -> Option<ExcludeAction> {
     let gpu = event.place.gpu.as_ref()?;
-    let codes = graph.events.iter().filter(|e| e.place.gpu.as_ref() == Some(gpu) && e.place.node == event.place.node && !e.quoted);
+    let codes = graph
+        .events
+        .iter()
+        .filter(|e| e.place.gpu.as_ref() == Some(gpu) && e.place.node == event.place.node && !e.quoted);
     let code = codes.filter_map(|e| e.facts.get("action_code")?.trim_start_matches("0x").parse::<u32>().ok());
     // Reboot before reset before drain and reset before drain.
     code.filter_map(|c| match c {
@@ -165,8 +191,14 @@ pub fn responsible(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Res
     for root in &judgement.roots {
         for event in root.events.iter().filter_map(|i| graph.events.get(*i as usize)) {
             let domain = event.domain(rules);
-            if matches!(domain, Domain::Application | Domain::Resource | Domain::Scheduler | Domain::External | Domain::Undetermined)
-                || event.quoted
+            if matches!(
+                domain,
+                Domain::Application
+                    | Domain::Resource
+                    | Domain::Scheduler
+                    | Domain::External
+                    | Domain::Undetermined
+            ) || event.quoted
             {
                 continue;
             }
@@ -178,7 +210,10 @@ pub fn responsible(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Res
             if domain == Domain::Network || domain == Domain::Hardware {
                 ports.extend(event.place.port.as_deref().map(at));
             }
-            if event.definition(rules).is_some_and(|d| matches!(d.sub_domain.as_deref(), Some("switch" | "nvswitch"))) {
+            if event
+                .definition(rules)
+                .is_some_and(|d| matches!(d.sub_domain.as_deref(), Some("switch" | "nvswitch")))
+            {
                 switches.extend(event.place.component.as_deref().map(at));
             }
             nodes.insert(node);

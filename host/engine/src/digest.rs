@@ -25,7 +25,9 @@ pub fn evidence_digest(case: &Case) -> String {
     }
     digester.number(case.hits.len() as u64);
     for hit in &case.hits {
-        for number in [u64::from(hit.first.stream), hit.first.offset, hit.last.offset, hit.count, hit.line_number] {
+        for number in
+            [u64::from(hit.first.stream), hit.first.offset, hit.last.offset, hit.count, hit.line_number]
+        {
             digester.number(number);
         }
         digester.part(hit.text.as_bytes());

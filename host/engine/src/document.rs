@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::diagnosis::{
-    Affected, CausedBy, Confidence, ContextEntry, GpuRef, LinkRef, Onset, PlaceFields, PortRef, Reported, RootCause, RuledOutEntry,
-    Suspect, SymptomGroup,
+    Affected, CausedBy, Confidence, ContextEntry, GpuRef, LinkRef, Onset, PlaceFields, PortRef, Reported,
+    RootCause, RuledOutEntry, Suspect, SymptomGroup,
 };
 use firstfault_model::event::Basis;
 use firstfault_model::hit::TimeSource;
@@ -40,9 +40,12 @@ pub fn place_fields(events: &[&Event], case: &Case, domain: Domain) -> PlaceFiel
         if event.place.gpu.is_none() && event.place.gpu_index.is_none() {
             continue;
         }
-        let known = event.place.node.as_deref().and_then(|n| case.context.node(n)).and_then(|n| {
-            n.gpus.iter().find(|g| g.bus_id.is_some() && g.bus_id == event.place.gpu)
-        });
+        let known = event
+            .place
+            .node
+            .as_deref()
+            .and_then(|n| case.context.node(n))
+            .and_then(|n| n.gpus.iter().find(|g| g.bus_id.is_some() && g.bus_id == event.place.gpu));
         let gpu = GpuRef {
             index: event.place.gpu_index,
             pci_bus_id: event.place.gpu.clone(),
@@ -60,14 +63,19 @@ pub fn place_fields(events: &[&Event], case: &Case, domain: Domain) -> PlaceFiel
         let all: BTreeSet<Option<&String>> = events.iter().map(|e| of(e)).collect();
         if all.len() == 1 { first.and_then(|e| of(e)).cloned() } else { None }
     };
-    let link = same(|e| e.place.link.as_ref()).map(|local| LinkRef { kind: "nvlink".into(), local, remote: None });
+    let link =
+        same(|e| e.place.link.as_ref()).map(|local| LinkRef { kind: "nvlink".into(), local, remote: None });
     let port = same(|e| e.place.port.as_ref()).map(|port| {
         let (device, number) = port.split_once(':').unwrap_or((&port, ""));
         PortRef { device: device.to_owned(), number: number.trim().parse().ok(), ..PortRef::default() }
     });
     PlaceFields {
         node,
-        gpus: if matches!(domain, Domain::Scheduler | Domain::External | Domain::Node) { Vec::new() } else { gpus },
+        gpus: if matches!(domain, Domain::Scheduler | Domain::External | Domain::Node) {
+            Vec::new()
+        } else {
+            gpus
+        },
         ranks: ranks.into_iter().collect(),
         process: same(|e| e.place.process.as_ref()),
         component: same(|e| e.place.component.as_ref()),
@@ -79,7 +87,12 @@ pub fn place_fields(events: &[&Event], case: &Case, domain: Domain) -> PlaceFiel
 fn onset(event: &Event) -> Option<Onset> {
     let onset = event.onset?;
     let to = if onset.to.0 == i64::MAX { onset.from } else { onset.to };
-    Some(Onset { from: onset.from, to, time_source: onset.source.name().to_owned(), reported_at: onset.reported })
+    Some(Onset {
+        from: onset.from,
+        to,
+        time_source: onset.source.name().to_owned(),
+        reported_at: onset.reported,
+    })
 }
 
 /// The root causes with their ids.
@@ -99,7 +112,9 @@ pub fn root_causes(
         let Some(definition) = lead.definition(rules) else { continue };
         let domain = lead.domain(rules);
         let lossy = events.iter().any(|e| {
-            case.streams.get(e.first.stream as usize).is_some_and(|s| s.stats.loss_markers + s.stats.dropped > 0)
+            case.streams
+                .get(e.first.stream as usize)
+                .is_some_and(|s| s.stats.loss_markers + s.stats.dropped > 0)
         });
         let mut explanation = definition.explain.clone();
         for note in lead.notes.iter().take(4) {
@@ -157,7 +172,11 @@ pub fn suspects(
 ) -> Vec<Suspect> {
     let mut out = Vec::new();
     for (i, suspect) in accused.iter().enumerate() {
-        let mut place = PlaceFields { node: suspect.event_place.node.clone(), ranks: suspect.ranks.clone(), ..PlaceFields::default() };
+        let mut place = PlaceFields {
+            node: suspect.event_place.node.clone(),
+            ranks: suspect.ranks.clone(),
+            ..PlaceFields::default()
+        };
         if suspect.event_place.gpu.is_some() || suspect.event_place.gpu_index.is_some() {
             place.gpus.push(GpuRef {
                 index: suspect.event_place.gpu_index,
@@ -165,7 +184,11 @@ pub fn suspects(
                 ..GpuRef::default()
             });
         }
-        let hits = suspect.events.iter().filter_map(|i| graph.events.get(*i as usize)).flat_map(|e| e.hits.iter().copied());
+        let hits = suspect
+            .events
+            .iter()
+            .filter_map(|i| graph.events.get(*i as usize))
+            .flat_map(|e| e.hits.iter().copied());
         out.push(Suspect {
             id: format!("s{}", i + 1),
             symptom: suspect.symptom.clone(),
@@ -211,7 +234,10 @@ pub fn symptom_groups(
         if !shown || judgement.state == firstfault_model::diagnosis::TerminalState::Completed {
             continue;
         }
-        let edge = graph.causes_of(i).iter().min_by_key(|e| (e.basis, e.unordered, !root_of.contains_key(&e.cause), e.cause));
+        let edge = graph
+            .causes_of(i)
+            .iter()
+            .min_by_key(|e| (e.basis, e.unordered, !root_of.contains_key(&e.cause), e.cause));
         let cause = edge.map(|e| {
             let id = root_of.get(&e.cause).map_or_else(
                 || graph.events.get(e.cause as usize).map_or_else(String::new, |c| c.symptom.clone()),
@@ -224,8 +250,10 @@ pub fn symptom_groups(
     let mut list: Vec<(Key, Vec<u32>)> = groups.into_iter().collect();
     // In the order in which they began; what has no time keeps its canonical place behind.
     list.sort_by_key(|(key, events)| {
-        let time = |e: &Event| e.onset.map_or((true, i64::MAX), |o| (o.source == TimeSource::Neighbour, o.from.0));
-        let first = events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| (time(e), e.first)).min();
+        let time =
+            |e: &Event| e.onset.map_or((true, i64::MAX), |o| (o.source == TimeSource::Neighbour, o.from.0));
+        let first =
+            events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| (time(e), e.first)).min();
         let first = first.map(|((_, time), position)| (time, position));
         (first, key.clone())
     });
@@ -255,7 +283,8 @@ pub fn symptom_groups(
         let ranks: BTreeSet<u32> = events.iter().flat_map(|e| e.ranks.iter().copied()).collect();
         // A time of its own says more than that of a line before it.
         let own = events.iter().any(|e| e.onset.is_some_and(|o| o.source != TimeSource::Neighbour));
-        let onsets = || events.iter().filter_map(|e| e.onset).filter(|o| !own || o.source != TimeSource::Neighbour);
+        let onsets =
+            || events.iter().filter_map(|e| e.onset).filter(|o| !own || o.source != TimeSource::Neighbour);
         let reported: Vec<Timestamp> = onsets().filter_map(|o| o.reported).collect();
         let notes: BTreeSet<&String> = events.iter().flat_map(|e| &e.notes).collect();
         out.push(SymptomGroup {
@@ -271,9 +300,17 @@ pub fn symptom_groups(
             count: events.iter().map(|e| e.count).sum(),
             first: onsets().map(|o| o.nominal()).min(),
             last: onsets().map(|o| o.nominal()).max(),
-            reported: reported.iter().min().zip(reported.iter().max()).map(|(a, b)| Reported { first: *a, last: *b }),
+            reported: reported
+                .iter()
+                .min()
+                .zip(reported.iter().max())
+                .map(|(a, b)| Reported { first: *a, last: *b }),
             notes: notes.into_iter().take(4).cloned().collect(),
-            evidence: ledger.cite_all(events.iter().flat_map(|e| e.hits.iter().copied()), if n < 40 { CITED } else { 1 }, case),
+            evidence: ledger.cite_all(
+                events.iter().flat_map(|e| e.hits.iter().copied()),
+                if n < 40 { CITED } else { 1 },
+                case,
+            ),
         });
     }
     (out, explains)
@@ -283,12 +320,17 @@ pub fn symptom_groups(
 #[must_use]
 pub fn affected(graph: &Graph, judgement: &Judgement) -> Affected {
     let roots: BTreeSet<u32> = judgement.roots.iter().flat_map(|r| r.events.iter().copied()).collect();
-    let root_ranks: BTreeSet<u32> =
-        roots.iter().filter_map(|i| graph.events.get(*i as usize)).flat_map(|e| e.ranks.iter().copied()).collect();
+    let root_ranks: BTreeSet<u32> = roots
+        .iter()
+        .filter_map(|i| graph.events.get(*i as usize))
+        .flat_map(|e| e.ranks.iter().copied())
+        .collect();
     let mut nodes: BTreeSet<&str> = BTreeSet::new();
     let mut ranks: BTreeSet<u32> = BTreeSet::new();
     for (i, event) in numbered(&graph.events) {
-        let suffers = event.scope == Scope::In && matches!(event.role, Role::Effect | Role::Either) && !roots.contains(&i);
+        let suffers = event.scope == Scope::In
+            && matches!(event.role, Role::Effect | Role::Either)
+            && !roots.contains(&i);
         if suffers && !event.symptom.ends_with(".silent_rank") {
             nodes.extend(event.place.node.as_deref());
             ranks.extend(event.ranks.iter().filter(|r| !root_ranks.contains(r)));
@@ -324,7 +366,8 @@ pub fn the_rest(
             id: format!("x{}", ruled_out.len() + 1),
             symptom: event.symptom.clone(),
             why: *why,
-            by: by.and_then(|b| root_id(b).or_else(|| graph.events.get(b as usize).map(|e| e.symptom.clone()))),
+            by: by
+                .and_then(|b| root_id(b).or_else(|| graph.events.get(b as usize).map(|e| e.symptom.clone()))),
             place: place_fields(&[event], case, event.domain(rules)),
             first: event.onset.map(|o| o.from),
             count: event.count,

@@ -55,7 +55,9 @@ pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
         if causes.is_empty() {
             continue;
         }
-        causes.sort_by_key(|i| events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first, *i)));
+        causes.sort_by_key(|i| {
+            events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first, *i))
+        });
         let places = Places::of(declared.cause.place, &causes, events);
         for (id, effects) in by_symptom.iter().filter(|(id, _)| has_effect(&declared.cause, id)) {
             for &effect in effects {
@@ -151,10 +153,20 @@ fn effect_keys(place: Where, event: &Event) -> Vec<String> {
 }
 
 fn same_spot(a: &Event, b: &Event) -> bool {
-    a.place.node == b.place.node && a.place.gpu == b.place.gpu && a.ranks == b.ranks && a.place.process == b.place.process
+    a.place.node == b.place.node
+        && a.place.gpu == b.place.gpu
+        && a.ranks == b.ranks
+        && a.place.process == b.place.process
 }
 
-fn judge(cause: &Event, effect: &Event, declared: &DeclaredCause, c: u32, e: u32, rules: &RuleSet) -> Option<Edge> {
+fn judge(
+    cause: &Event,
+    effect: &Event,
+    declared: &DeclaredCause,
+    c: u32,
+    e: u32,
+    rules: &RuleSet,
+) -> Option<Edge> {
     let window = declared.cause.within;
     let lasting = cause.definition(rules).is_some_and(|d| d.lasting);
     // What the workload quotes explains nothing outside of its own output.
@@ -165,7 +177,9 @@ fn judge(cause: &Event, effect: &Event, declared: &DeclaredCause, c: u32, e: u32
     match order::within(cause, effect, window.before.0, window.after.0, lasting) {
         Some(true) => {
             // Lines of one writer's stream without time of their own are in the order of writing.
-            if order::compare(cause, effect) == Some(std::cmp::Ordering::Greater) && effect.role == Role::Either {
+            if order::compare(cause, effect) == Some(std::cmp::Ordering::Greater)
+                && effect.role == Role::Either
+            {
                 let close = matches!((cause.onset, effect.onset), (Some(x), Some(y)) if x.is_decisive() && y.is_decisive());
                 if !close {
                     return None;
@@ -199,15 +213,21 @@ fn stated(events: &[Event], by_symptom: &BTreeMap<&str, Vec<u32>>, edges: &mut B
         let causes = by_symptom.get(named.as_str()).map_or(&[][..], Vec::as_slice);
         let at_place = causes.iter().copied().filter(|c| {
             events.get(*c as usize).is_some_and(|cause| {
-                *c != index && node_key(cause) == node_key(effect) && cause.place.gpu == effect.place.gpu && cause.scope == Scope::In
+                *c != index
+                    && node_key(cause) == node_key(effect)
+                    && cause.place.gpu == effect.place.gpu
+                    && cause.scope == Scope::In
             })
         });
         // The nearest one before it, else the nearest after it.
         let nearest = at_place.min_by_key(|c| {
-            events.get(*c as usize).map(|cause| (cause.first > effect.first, cause.first.offset.abs_diff(effect.first.offset)))
+            events
+                .get(*c as usize)
+                .map(|cause| (cause.first > effect.first, cause.first.offset.abs_diff(effect.first.offset)))
         });
         if let Some(cause) = nearest {
-            let edge = Edge { effect: index, basis: Basis::Stated, unordered: false, cause, rule: "stated".into() };
+            let edge =
+                Edge { effect: index, basis: Basis::Stated, unordered: false, cause, rule: "stated".into() };
             edges.entry(index).or_default().push(edge);
         }
     }

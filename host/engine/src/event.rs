@@ -138,7 +138,8 @@ impl Event {
         if let Some(name) = self.place.node.as_deref().and_then(|n| context.node_named(n)) {
             self.place.node = Some(name.to_owned());
         }
-        if let Some(peer) = self.facts.get("peer_node").and_then(|n| context.node_named(n)).map(str::to_owned) {
+        if let Some(peer) = self.facts.get("peer_node").and_then(|n| context.node_named(n)).map(str::to_owned)
+        {
             self.facts.insert("peer_node".into(), peer);
         }
         if let Some(rank) = self.place.rank {
@@ -157,7 +158,9 @@ impl Event {
         let gpu = node.and_then(|node| {
             node.gpus.iter().find(|g| {
                 (self.place.gpu.is_some() && g.bus_id == self.place.gpu)
-                    || (self.place.gpu.is_none() && self.place.gpu_index.is_some() && g.index == self.place.gpu_index)
+                    || (self.place.gpu.is_none()
+                        && self.place.gpu_index.is_some()
+                        && g.index == self.place.gpu_index)
             })
         });
         if let Some(gpu) = gpu {
@@ -206,7 +209,8 @@ pub fn overlay(place: &mut Place, from: &Place) {
 
 fn onset(hits: &[&Hit], facts: &BTreeMap<String, String>) -> Option<Onset> {
     let stamp = hits.iter().filter_map(|h| h.first_time).min()?;
-    let before = facts.get("before_ms").and_then(|v| v.parse::<i64>().ok()).unwrap_or(0).clamp(0, i64::MAX / MILLI);
+    let before =
+        facts.get("before_ms").and_then(|v| v.parse::<i64>().ok()).unwrap_or(0).clamp(0, i64::MAX / MILLI);
     // A stamp of whole seconds may lie up to a second before what it stamps, and a mixed clock on either side.
     let (mut from, mut to) = (stamp.time.shifted(-stamp.uncertainty), stamp.time.shifted(stamp.uncertainty));
     let mut source = stamp.source;

@@ -63,7 +63,13 @@ impl Graph {
     ///
     /// # Errors
     /// Which amendment names what does not exist.
-    pub fn amend(&mut self, module: &str, amendments: &[Amendment], case: &Case, rules: &RuleSet) -> Result<usize, String> {
+    pub fn amend(
+        &mut self,
+        module: &str,
+        amendments: &[Amendment],
+        case: &Case,
+        rules: &RuleSet,
+    ) -> Result<usize, String> {
         let count = self.events.len();
         let exists = |i: &u32| (*i as usize) < count;
         for (n, amendment) in amendments.iter().enumerate() {
@@ -94,7 +100,13 @@ impl Graph {
     fn apply(&mut self, module: &str, amendment: &Amendment, case: &Case, rules: &RuleSet) -> bool {
         match amendment {
             Amendment::Edge { cause, effect, basis, .. } => {
-                let edge = Edge { effect: *effect, basis: *basis, unordered: false, cause: *cause, rule: module.to_owned() };
+                let edge = Edge {
+                    effect: *effect,
+                    basis: *basis,
+                    unordered: false,
+                    cause: *cause,
+                    rule: module.to_owned(),
+                };
                 let new = cause != effect && !self.added.contains(&edge);
                 if new {
                     self.added.push(edge);
@@ -134,7 +146,8 @@ impl Graph {
         rules: &RuleSet,
     ) -> bool {
         let cited: Vec<Event> = cites.iter().filter_map(|i| self.events.get(*i as usize)).cloned().collect();
-        let (Some(first), Some(definition)) = (cited.iter().min_by_key(|e| e.first), rules.symptom(symptom)) else {
+        let (Some(first), Some(definition)) = (cited.iter().min_by_key(|e| e.first), rules.symptom(symptom))
+        else {
             return false;
         };
         let mut event = first.clone();
@@ -145,7 +158,12 @@ impl Graph {
         overlay(&mut event.place, place);
         event.ranks = Vec::new();
         event.facts = facts.clone();
-        event.hits = cited.iter().flat_map(|e| e.hits.iter().copied()).collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        event.hits = cited
+            .iter()
+            .flat_map(|e| e.hits.iter().copied())
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
         event.count = 1;
         event.notes = facts.get("note").cloned().into_iter().collect();
         event.demoted = None;
@@ -160,10 +178,12 @@ impl Graph {
             None => cited.iter().filter_map(|e| e.onset).min_by_key(|o| o.from),
         };
         event.complete_place(case);
-        let known = self
-            .events
-            .iter()
-            .any(|e| e.symptom == event.symptom && e.place == event.place && e.facts == event.facts && e.rule == event.rule);
+        let known = self.events.iter().any(|e| {
+            e.symptom == event.symptom
+                && e.place == event.place
+                && e.facts == event.facts
+                && e.rule == event.rule
+        });
         if known || self.events.len() >= MAX_EVENTS {
             return false;
         }
@@ -232,7 +252,14 @@ fn imply_stated(events: &mut Vec<Event>, rules: &RuleSet) {
             cause.count = 1;
             cause
         });
-        known.hits = known.hits.iter().chain(&effect.hits).copied().collect::<std::collections::BTreeSet<_>>().into_iter().collect();
+        known.hits = known
+            .hits
+            .iter()
+            .chain(&effect.hits)
+            .copied()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect();
         known.last = known.last.max(effect.last);
     }
     let implied: Vec<Event> = implied.into_values().collect();

@@ -36,7 +36,13 @@ pub struct Gap {
 
 /// What is missing, most decisive first.
 #[must_use]
-pub fn gaps(graph: &Graph, case: &Case, rules: &RuleSet, judgement: &Judgement, accused: &[Accused]) -> Vec<Gap> {
+pub fn gaps(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    judgement: &Judgement,
+    accused: &[Accused],
+) -> Vec<Gap> {
     let mut out: Vec<Gap> = Vec::new();
     let around = window(graph, case, judgement);
     match judgement.verdict {
@@ -55,7 +61,8 @@ pub fn gaps(graph: &Graph, case: &Case, rules: &RuleSet, judgement: &Judgement, 
 }
 
 fn window(graph: &Graph, case: &Case, judgement: &Judgement) -> Option<(Timestamp, Timestamp)> {
-    let of_roots = judgement.roots.iter().flat_map(|r| &r.events).filter_map(|i| graph.events.get(*i as usize)?.onset);
+    let of_roots =
+        judgement.roots.iter().flat_map(|r| &r.events).filter_map(|i| graph.events.get(*i as usize)?.onset);
     let known = |o: &crate::event::Onset| o.to.0 != i64::MAX;
     let in_scope = graph.events.iter().filter(|e| e.scope == crate::event::Scope::In).filter_map(|e| e.onset);
     let onset = of_roots.filter(known).map(|o| (o.from, o.to)).min().or_else(|| {
@@ -70,7 +77,12 @@ fn window(graph: &Graph, case: &Case, judgement: &Judgement) -> Option<(Timestam
     }
 }
 
-fn undetermined(case: &Case, accused: &[Accused], around: Option<(Timestamp, Timestamp)>, out: &mut Vec<Gap>) {
+fn undetermined(
+    case: &Case,
+    accused: &[Accused],
+    around: Option<(Timestamp, Timestamp)>,
+    out: &mut Vec<Gap>,
+) {
     for suspect in accused {
         let Some(node) = suspect.event_place.node.as_deref() else { continue };
         for source in [Source::Kernel, Source::App] {
@@ -79,7 +91,9 @@ fn undetermined(case: &Case, accused: &[Accused], around: Option<(Timestamp, Tim
                 continue;
             }
             let why = match source {
-                Source::Kernel => "a GPU, link, memory or kernel fault there would be the cause; a clean one rules them out",
+                Source::Kernel => {
+                    "a GPU, link, memory or kernel fault there would be the cause; a clean one rules them out"
+                }
                 _ => "its own last lines tell whether it failed first, and how",
             };
             out.push(gap(case, source, Some(node), why, around, false));
@@ -92,17 +106,22 @@ fn undetermined(case: &Case, accused: &[Accused], around: Option<(Timestamp, Tim
             match missing.as_slice() {
                 [] if case.node_names().is_empty() || !case.has_source(&source) => {
                     let why = match source {
-                        Source::Kernel => "a GPU, link, memory or kernel fault on one of the nodes would be the cause",
+                        Source::Kernel => {
+                            "a GPU, link, memory or kernel fault on one of the nodes would be the cause"
+                        }
                         _ => "the ranks' own output tells which of them failed first",
                     };
-                    if source == Source::Kernel || !case.streams.iter().any(|s| s.name.source == Source::Unstated) {
+                    if source == Source::Kernel
+                        || !case.streams.iter().any(|s| s.name.source == Source::Unstated)
+                    {
                         out.push(gap(case, source, None, why, around, false));
                     }
                 }
                 [] => {}
                 nodes => {
                     let listed = format_nodes(nodes.iter().map(String::as_str));
-                    let mut gap = gap(case, source, None, "what failed first may be recorded there", around, false);
+                    let mut gap =
+                        gap(case, source, None, "what failed first may be recorded there", around, false);
                     gap.what = format!("{} of {listed}", noun(&gap.source));
                     if let [one] = nodes {
                         gap.node = Some(one.clone());
@@ -113,32 +132,62 @@ fn undetermined(case: &Case, accused: &[Accused], around: Option<(Timestamp, Tim
         }
     }
     if !case.has_source(&Source::Scheduler) {
-        out.push(gap(case, Source::Scheduler, None, "it tells whether something outside ended the attempt", around, false));
+        out.push(gap(
+            case,
+            Source::Scheduler,
+            None,
+            "it tells whether something outside ended the attempt",
+            around,
+            false,
+        ));
     }
     let suspect = accused.iter().find_map(|a| a.event_place.node.as_deref());
     let who = suspect.map_or_else(String::new, |node| format!(" of the suspect on {node}"));
-    let mut dump = gap(case, Source::FlightRecorder, suspect, "they show which rank did not enter the collective, and where its program stood", None, false);
+    let mut dump = gap(
+        case,
+        Source::FlightRecorder,
+        suspect,
+        "they show which rank did not enter the collective, and where its program stood",
+        None,
+        false,
+    );
     dump.what = format!("collective flight-recorder dumps, or stack traces{who}");
     dump.node = None;
     out.push(dump);
 }
 
-fn attributed(graph: &Graph, case: &Case, rules: &RuleSet, root: &Root, around: Option<(Timestamp, Timestamp)>, out: &mut Vec<Gap>) {
+fn attributed(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    root: &Root,
+    around: Option<(Timestamp, Timestamp)>,
+    out: &mut Vec<Gap>,
+) {
     let Some(event) = root.events.first().and_then(|i| graph.events.get(*i as usize)) else { return };
     let domain = event.domain(rules);
     let node = event.place.node.as_deref();
     // A fault that the program reports may have its cause below it, on its own node.
     if let Some(node) = node
-        && matches!(domain, Domain::Application | Domain::Hardware | Domain::Resource | Domain::Network | Domain::Software)
+        && matches!(
+            domain,
+            Domain::Application | Domain::Hardware | Domain::Resource | Domain::Network | Domain::Software
+        )
         && case.coverage_of(&Source::Kernel, node).0 != NodeCoverage::Complete
     {
-        let contradicts = matches!(domain, Domain::Application) && is_ambiguous(event.definition(rules).and_then(|d| d.sub_domain.as_deref()));
+        let contradicts = matches!(domain, Domain::Application)
+            && is_ambiguous(event.definition(rules).and_then(|d| d.sub_domain.as_deref()));
         let why = "an earlier GPU or kernel fault on that node would be the cause instead";
         out.push(gap(case, Source::Kernel, Some(node), why, around, contradicts));
     }
-    if domain == Domain::Hardware && event.symptom.starts_with("xid.") && !case.has_source(&Source::FabricManager) {
+    if domain == Domain::Hardware
+        && event.symptom.starts_with("xid.")
+        && !case.has_source(&Source::FabricManager)
+    {
         let why = "whether the switch's end of the link failed first";
-        let links = event.definition(rules).is_some_and(|d| matches!(d.sub_domain.as_deref(), Some("nvlink" | "nvswitch")));
+        let links = event
+            .definition(rules)
+            .is_some_and(|d| matches!(d.sub_domain.as_deref(), Some("nvlink" | "nvswitch")));
         if links {
             out.push(gap(case, Source::FabricManager, node, why, around, false));
         }
@@ -147,10 +196,12 @@ fn attributed(graph: &Graph, case: &Case, rules: &RuleSet, root: &Root, around: 
         if !case.has_source(&source) {
             continue;
         }
-        let missing: Vec<String> = missing_nodes(case, &source).into_iter().filter(|n| Some(n.as_str()) != node).collect();
+        let missing: Vec<String> =
+            missing_nodes(case, &source).into_iter().filter(|n| Some(n.as_str()) != node).collect();
         if !missing.is_empty() && domain != Domain::Scheduler {
             let listed = format_nodes(missing.iter().map(String::as_str));
-            let mut gap = gap(case, source, None, "an earlier fault there would be the cause instead", around, false);
+            let mut gap =
+                gap(case, source, None, "an earlier fault there would be the cause instead", around, false);
             gap.what = format!("{} of {listed}", noun(&gap.source));
             if let [one] = missing.as_slice() {
                 gap.node = Some(one.clone());
@@ -180,14 +231,28 @@ fn noun(source: &Source) -> String {
     }
 }
 
-fn gap(case: &Case, source: Source, node: Option<&str>, why: &str, window: Option<(Timestamp, Timestamp)>, contradicts: bool) -> Gap {
+fn gap(
+    case: &Case,
+    source: Source,
+    node: Option<&str>,
+    why: &str,
+    window: Option<(Timestamp, Timestamp)>,
+    contradicts: bool,
+) -> Gap {
     let incomplete = node.is_some_and(|n| case.coverage_of(&source, n).0 == NodeCoverage::Partial);
     let of = node.map_or_else(
         || if source == Source::Kernel { " of the attempt's nodes".to_owned() } else { String::new() },
         |n| format!(" of {n}"),
     );
     let what = format!("{}{}{of}", if incomplete { "the rest of " } else { "" }, noun(&source));
-    Gap { what, why: why.to_owned(), source, node: node.map(str::to_owned), window, could_contradict: contradicts }
+    Gap {
+        what,
+        why: why.to_owned(),
+        source,
+        node: node.map(str::to_owned),
+        window,
+        could_contradict: contradicts,
+    }
 }
 
 /// The gaps as the document lists them.
@@ -222,14 +287,20 @@ fn command(gap: &Gap, case: &Case) -> Option<String> {
             let node = gap.node.as_deref()?;
             Some(match gap.window {
                 Some((from, to)) => {
-                    format!("ssh {node} journalctl -k -o short-iso-precise --utc --since '\"{} UTC\"' --until '\"{} UTC\"'", at(from), at(to))
+                    format!(
+                        "ssh {node} journalctl -k -o short-iso-precise --utc --since '\"{} UTC\"' --until '\"{} UTC\"'",
+                        at(from),
+                        at(to)
+                    )
                 }
                 None => format!("ssh {node} dmesg --time-format iso"),
             })
         }
         Source::Scheduler if case.context.document.scheduler.as_deref() == Some("slurm") => {
             let id = case.context.document.id.as_deref()?;
-            Some(format!("sacct -j {id} -D -o jobid,state,exitcode,derivedexitcode,reason,start,end,nodelist"))
+            Some(format!(
+                "sacct -j {id} -D -o jobid,state,exitcode,derivedexitcode,reason,start,end,nodelist"
+            ))
         }
         _ => None,
     }

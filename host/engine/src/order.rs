@@ -28,7 +28,8 @@ pub fn clock_slack(a: &Event, b: &Event) -> i64 {
 /// Which of two events began first; `None` if that cannot be said.
 #[must_use]
 pub fn compare(a: &Event, b: &Event) -> Option<Ordering> {
-    let back_dated = |e: &Event| e.onset.is_some_and(|o| o.reported.is_some()) || e.facts.contains_key("before_ms");
+    let back_dated =
+        |e: &Event| e.onset.is_some_and(|o| o.reported.is_some()) || e.facts.contains_key("before_ms");
     if a.first.stream == b.first.stream && !back_dated(a) && !back_dated(b) {
         let order = a.first.cmp(&b.first);
         // Within one stream the order of lines is the order of writing, of one writer at least.

@@ -42,16 +42,26 @@ pub fn plan(rules: &RuleSet, hits: &[Hit]) -> ExtractPlan {
             Consumer::Module(module) => by_module.entry(module).or_default().push(index),
             Consumer::Symptom(symptom) => {
                 let capture = |name: &String| hit.captures.get(name).filter(|v| !v.is_empty()).cloned();
-                let mut facts: BTreeMap<String, String> =
-                    signature.spec.facts.iter().filter_map(|(fact, name)| Some((fact.clone(), capture(name)?))).collect();
+                let mut facts: BTreeMap<String, String> = signature
+                    .spec
+                    .facts
+                    .iter()
+                    .filter_map(|(fact, name)| Some((fact.clone(), capture(name)?)))
+                    .collect();
                 if let Some(onset) = &signature.spec.onset {
-                    let seconds = onset.before_s.as_ref().and_then(capture).and_then(|s| s.parse::<u64>().ok());
+                    let seconds =
+                        onset.before_s.as_ref().and_then(capture).and_then(|s| s.parse::<u64>().ok());
                     let millis = onset.before_ms.as_ref().and_then(capture);
                     if let Some(ms) = millis.or_else(|| seconds.map(|s| s.saturating_mul(1000).to_string())) {
                         facts.insert("before_ms".into(), ms);
                     }
                 }
-                events.push(EventDraft { hits: vec![index], symptom: symptom.clone(), place: hit.place.clone(), facts });
+                events.push(EventDraft {
+                    hits: vec![index],
+                    symptom: symptom.clone(),
+                    place: hit.place.clone(),
+                    facts,
+                });
             }
         }
     }

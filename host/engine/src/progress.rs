@@ -51,7 +51,8 @@ impl Seen {
             (Some(last), Some(end)) => Some(end.since(last).max(0)),
             _ => None,
         };
-        let quiet = if steps.is_empty() { Self::last_output(case).zip(case.context.document.end) } else { None };
+        let quiet =
+            if steps.is_empty() { Self::last_output(case).zip(case.context.document.end) } else { None };
         let stalled_or_quiet = stalled.or_else(|| quiet.map(|(last, end)| end.since(last).max(0)));
         let since = last_time.or(quiet.map(|(last, _)| last));
         let limit = LEAST_STALL.max(step.unwrap_or(0).saturating_mul(STALL_STEPS));
@@ -62,7 +63,8 @@ impl Seen {
             stalled_for_ms: stalled.and_then(|s| u64::try_from(s / MILLI).ok()),
             marker: mark.probe.clone(),
         });
-        let hang = stalled_or_quiet.map(|s| Hang { detected: s > limit, since: (s > limit).then_some(since).flatten() });
+        let hang = stalled_or_quiet
+            .map(|s| Hang { detected: s > limit, since: (s > limit).then_some(since).flatten() });
         Self { progress, hang, last_time, step, steps, completions }
     }
 
@@ -89,7 +91,9 @@ impl Seen {
                 let until = event.last_seen.map_or(onset.to, |seen| seen.max(onset.to));
                 last.since(until) > margin
             }
-            _ => self.steps.iter().any(|m| m.at.stream == event.last.stream && m.at.offset > event.last.offset),
+            _ => {
+                self.steps.iter().any(|m| m.at.stream == event.last.stream && m.at.offset > event.last.offset)
+            }
         }
     }
 

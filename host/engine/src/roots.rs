@@ -103,10 +103,18 @@ pub fn numbered(events: &[Event]) -> impl Iterator<Item = (u32, &Event)> {
 /// Whether a state is one of failure.
 #[must_use]
 pub const fn is_failure(state: TerminalState) -> bool {
-    !matches!(state, TerminalState::Completed | TerminalState::Running | TerminalState::Unknown | TerminalState::Suspended)
+    !matches!(
+        state,
+        TerminalState::Completed | TerminalState::Running | TerminalState::Unknown | TerminalState::Suspended
+    )
 }
 
-fn terminal(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> (TerminalState, &'static str, Option<u32>) {
+fn terminal(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    seen: &Seen,
+) -> (TerminalState, &'static str, Option<u32>) {
     let stated = numbered(&graph.events)
         .filter(|(_, e)| e.scope == Scope::In && !e.quoted)
         .find_map(|(i, e)| Some((i, e.definition(rules)?.terminal?)));
@@ -124,7 +132,11 @@ fn terminal(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> (Termin
     if !seen.completions.is_empty() && faults.iter().all(|e| seen.after_completion(e)) {
         return (TerminalState::Completed, "log", None);
     }
-    if faults.is_empty() { (TerminalState::Unknown, "none", None) } else { (TerminalState::Failed, "log", None) }
+    if faults.is_empty() {
+        (TerminalState::Unknown, "none", None)
+    } else {
+        (TerminalState::Failed, "log", None)
+    }
 }
 
 /// Unexplained events that may be the cause.
@@ -148,7 +160,10 @@ fn candidates(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, out: &mu
             out.ruled_out.insert(i, (RuledOut::Quoted, None));
             continue;
         }
-        if seen.survived(event) && !ends_attempt(event, rules) && !event.definition(rules).is_some_and(|d| d.fatal) {
+        if seen.survived(event)
+            && !ends_attempt(event, rules)
+            && !event.definition(rules).is_some_and(|d| d.fatal)
+        {
             out.ruled_out.insert(i, (RuledOut::Survived, None));
             out.context.insert(i);
             continue;
@@ -156,7 +171,10 @@ fn candidates(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, out: &mu
         // A time limit or a cancellation after a stall ended what was already standing still.
         let domain = event.domain(rules);
         let by_clock = event.definition(rules).and_then(|d| d.terminal);
-        let ends_what_stood = matches!(by_clock, Some(TerminalState::Timeout | TerminalState::Cancelled | TerminalState::Deadline));
+        let ends_what_stood = matches!(
+            by_clock,
+            Some(TerminalState::Timeout | TerminalState::Cancelled | TerminalState::Deadline)
+        );
         if domain == Domain::Scheduler && ends_what_stood && seen.stalled() {
             out.ruled_out.insert(i, (RuledOut::Later, None));
             continue;
@@ -211,7 +229,10 @@ fn arrange(
         let Some(&main_lead) = main.events.first() else { continue };
         let own: BTreeSet<u32> = root.effects.difference(&main.effects).copied().collect();
         let overlap = root.effects.intersection(&main.effects).next().is_some();
-        let (Some(a), Some(b)) = (graph.events.get(main_lead as usize), graph.events.get(lead as usize)) else { continue };
+        let (Some(a), Some(b)) = (graph.events.get(main_lead as usize), graph.events.get(lead as usize))
+        else {
+            continue;
+        };
         let main_first = order::compare(a, b) == Some(Ordering::Less);
         let weaker = b.quoted || (b.trust < a.trust);
         if (main_first && own.is_empty()) || weaker || is_scheduler_act(b, rules) {
@@ -243,7 +264,10 @@ fn join(graph: &Graph, rules: &RuleSet, candidates: Vec<u32>) -> Vec<Root> {
     for index in candidates {
         let Some(event) = graph.events.get(index as usize) else { continue };
         let place = match event.domain(rules) {
-            Domain::Hardware | Domain::Node | Domain::Network | Domain::Software => format!("{:?}", (&event.place.node, &event.place.gpu, &event.place.port, &event.place.component)),
+            Domain::Hardware | Domain::Node | Domain::Network | Domain::Software => format!(
+                "{:?}",
+                (&event.place.node, &event.place.gpu, &event.place.port, &event.place.component)
+            ),
             _ => String::new(),
         };
         let effects = graph.reached_from(index);
@@ -259,7 +283,9 @@ fn join(graph: &Graph, rules: &RuleSet, candidates: Vec<u32>) -> Vec<Root> {
         }
     }
     for root in &mut roots {
-        let lead = |i: &u32| graph.events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first));
+        let lead = |i: &u32| {
+            graph.events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first))
+        };
         root.events.sort_by_key(|i| (lead(i), *i));
         let events: BTreeSet<u32> = root.events.iter().copied().collect();
         root.effects = root.effects.difference(&events).copied().collect();
@@ -289,7 +315,9 @@ fn better(graph: &Graph, case: &Case, rules: &RuleSet, a: &Root, b: &Root) -> bo
         _ => {}
     }
     // The state that the scheduler gives tells an act of its own from a fault.
-    let names_end = |e: &Event| e.definition(rules).and_then(|d| d.terminal).is_some_and(|t| Some(t) == case.context.terminal_state());
+    let names_end = |e: &Event| {
+        e.definition(rules).and_then(|d| d.terminal).is_some_and(|t| Some(t) == case.context.terminal_state())
+    };
     if names_end(x) != names_end(y) {
         return names_end(x);
     }

@@ -13,7 +13,8 @@ const AFTER_END: i64 = 15 * MINUTE;
 
 /// Sets the scope of all events.
 pub fn assign(events: &mut [Event], case: &Case, rules: &RuleSet) {
-    let scopes: Vec<Scope> = events.par_iter().with_min_len(1024).map(|e| scope_of(e, events, case, rules)).collect();
+    let scopes: Vec<Scope> =
+        events.par_iter().with_min_len(1024).map(|e| scope_of(e, events, case, rules)).collect();
     for (event, scope) in events.iter_mut().zip(scopes) {
         event.scope = scope;
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use firstfault_model::diagnosis::{Affected, Confidence, PlaceFields, RootCause, Suspect, TerminalState, Verdict};
+use firstfault_model::diagnosis::{
+    Affected, Confidence, PlaceFields, RootCause, Suspect, TerminalState, Verdict,
+};
 use firstfault_model::taxonomy::Domain;
 use firstfault_model::time::Timestamp;
 
@@ -35,7 +37,9 @@ pub fn summary(parts: &Parts<'_>) -> String {
     match parts.verdict {
         Verdict::NoFault => match parts.state {
             TerminalState::Completed => "The attempt completed; nothing seen is a fault.".into(),
-            TerminalState::Unknown => "Nothing seen is a fault; how the attempt ended is not recorded.".into(),
+            TerminalState::Unknown => {
+                "Nothing seen is a fault; how the attempt ended is not recorded.".into()
+            }
             state => format!("Nothing seen is a fault; the attempt is {}.", state.name().replace('_', " ")),
         },
         Verdict::Attributed => attributed(parts),
@@ -66,7 +70,10 @@ fn attributed(parts: &Parts<'_>) -> String {
     }
     let others = parts.roots.len() - 1;
     if others > 0 {
-        sentence.push_str(&format!(" {others} other root cause{} below.", if others == 1 { " is" } else { "s are" }));
+        sentence.push_str(&format!(
+            " {others} other root cause{} below.",
+            if others == 1 { " is" } else { "s are" }
+        ));
     }
     if let Some(effect) = parts.main_effect {
         let who = sufferers(parts.affected);
@@ -91,8 +98,13 @@ fn undetermined(parts: &Parts<'_>) -> String {
                 since.clock(false),
                 parts.state.name().replace('_', " ")
             ),
-            None if parts.state == TerminalState::Unknown => "Nothing was read that says how the attempt ended, or why.".into(),
-            None => format!("The attempt ended as {}; nothing that was collected shows why.", parts.state.name().replace('_', " ")),
+            None if parts.state == TerminalState::Unknown => {
+                "Nothing was read that says how the attempt ended, or why.".into()
+            }
+            None => format!(
+                "The attempt ended as {}; nothing that was collected shows why.",
+                parts.state.name().replace('_', " ")
+            ),
         },
     };
     if let Some(suspect) = parts.suspects.first()
@@ -109,10 +121,16 @@ fn undetermined(parts: &Parts<'_>) -> String {
 /// `127 ranks on all 16 nodes`
 fn sufferers(affected: &Affected) -> String {
     let ranks = match affected.rank_count {
-        0 => return if affected.node_count > 0 { plural(affected.node_count, "node") } else { String::new() },
+        0 => {
+            return if affected.node_count > 0 { plural(affected.node_count, "node") } else { String::new() };
+        }
         n => plural(n, "rank"),
     };
-    if affected.node_count > 0 { format!("{ranks} on {}", plural(affected.node_count, "node")) } else { ranks }
+    if affected.node_count > 0 {
+        format!("{ranks} on {}", plural(affected.node_count, "node"))
+    } else {
+        ranks
+    }
 }
 
 fn plural(n: u32, noun: &str) -> String {
@@ -136,7 +154,13 @@ pub fn describe(place: &PlaceFields, domain: Domain) -> Option<String> {
     let ranks: BTreeSet<u32> = place.ranks.iter().copied().collect();
     if !ranks.is_empty() && !matches!(domain, Domain::Node | Domain::Storage | Domain::Network) {
         let list = firstfault_model::ranges::format_ranks(&ranks);
-        let list = if list.len() > 40 { format!("{} ranks", ranks.len()) } else if ranks.len() == 1 { format!("rank {list}") } else { format!("ranks {list}") };
+        let list = if list.len() > 40 {
+            format!("{} ranks", ranks.len())
+        } else if ranks.len() == 1 {
+            format!("rank {list}")
+        } else {
+            format!("ranks {list}")
+        };
         return Some(format!("{list}{on}"));
     }
     if let Some(component) = &place.component {

@@ -54,7 +54,9 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &See
                 symptom: event.symptom.clone(),
                 sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
                 why: if silent {
-                    format!("{rank} is the only one that reports no time-out, and its output was not collected")
+                    format!(
+                        "{rank} is the only one that reports no time-out, and its output was not collected"
+                    )
                 } else {
                     format!("{rank} reports no time-out while the others waited for it")
                 },
@@ -66,11 +68,17 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &See
     let mut peers: Vec<(String, Vec<u32>)> = named.into_iter().collect();
     peers.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
     // Whoever reports a lost peer is itself alive at that time: it comes after those that report nothing.
-    let reports = |node: &str| graph.events.iter().any(|e| e.place.node.as_deref() == Some(node) && e.facts.contains_key("peer_node"));
+    let reports = |node: &str| {
+        graph
+            .events
+            .iter()
+            .any(|e| e.place.node.as_deref() == Some(node) && e.facts.contains_key("peer_node"))
+    };
     peers.sort_by_key(|(node, _)| reports(node));
     for (peer, events) in peers {
         let Some(first) = events.first().and_then(|i| graph.events.get(*i as usize)) else { continue };
-        let ranks: usize = events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| e.ranks.len().max(1)).sum();
+        let ranks: usize =
+            events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| e.ranks.len().max(1)).sum();
         let who = if ranks == 1 { "one process lost".to_owned() } else { format!("{ranks} processes lost") };
         out.push(Accused {
             event_place: Place { node: Some(peer.clone()), ..Place::default() },
@@ -94,11 +102,15 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &See
             ranks: Vec::new(),
             symptom: event.symptom.clone(),
             sub_domain: "hang".into(),
-            why: format!("nothing was reported after {} UTC; this only ended what already stood still", since.clock(false)),
+            why: format!(
+                "nothing was reported after {} UTC; this only ended what already stood still",
+                since.clock(false)
+            ),
         });
     }
     if out.is_empty() {
-        let first = numbered(&graph.events).find(|(i, e)| e.scope == Scope::In && e.role == Role::Effect && unexplained(*i));
+        let first = numbered(&graph.events)
+            .find(|(i, e)| e.scope == Scope::In && e.role == Role::Effect && unexplained(*i));
         if let Some((i, event)) = first {
             out.push(Accused {
                 events: vec![i],
@@ -116,6 +128,7 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &See
 
 /// A sub-domain of `undetermined`.
 fn sub_domain(name: Option<&str>) -> String {
-    let known = name.and_then(firstfault_model::taxonomy::sub_domain).filter(|s| s.domain == Domain::Undetermined);
+    let known =
+        name.and_then(firstfault_model::taxonomy::sub_domain).filter(|s| s.domain == Domain::Undetermined);
     known.map_or("insufficient_evidence", |s| s.name).to_owned()
 }

@@ -157,13 +157,26 @@ impl Small {
     }
 
     /// An event in the log of a source on a node.
-    pub(crate) fn event(mut self, symptom: &str, source: &Source, node: &str, place: &[(&str, &str)], at: i64) -> Self {
+    pub(crate) fn event(
+        mut self,
+        symptom: &str,
+        source: &Source,
+        node: &str,
+        place: &[(&str, &str)],
+        at: i64,
+    ) -> Self {
         self.add(symptom, source, node, place, Some(at), &[]);
         self
     }
 
     /// An event without a time of its own.
-    pub(crate) fn untimed(mut self, symptom: &str, source: &Source, node: &str, place: &[(&str, &str)]) -> Self {
+    pub(crate) fn untimed(
+        mut self,
+        symptom: &str,
+        source: &Source,
+        node: &str,
+        place: &[(&str, &str)],
+    ) -> Self {
         self.add(symptom, source, node, place, None, &[]);
         self
     }
@@ -182,12 +195,21 @@ impl Small {
         self
     }
 
-    fn add(&mut self, symptom: &str, source: &Source, node: &str, place: &[(&str, &str)], at: Option<i64>, facts: &[(&str, &str)]) {
+    fn add(
+        &mut self,
+        symptom: &str,
+        source: &Source,
+        node: &str,
+        place: &[(&str, &str)],
+        at: Option<i64>,
+        facts: &[(&str, &str)],
+    ) {
         let found = self.case.streams.iter().position(|s| {
             s.name.source == *source && (s.name.node.is_none() || s.name.node.as_deref() == Some(node))
         });
         let stream = u32::try_from(found.unwrap()).unwrap();
-        let index = self.rules.matcher().signatures().iter().position(|s| s.spec.symptom.as_deref() == Some(symptom));
+        let index =
+            self.rules.matcher().signatures().iter().position(|s| s.spec.symptom.as_deref() == Some(symptom));
         let mut spot = Place::default();
         if *source != Source::Scheduler {
             spot.node = Some(node.to_owned());
@@ -197,7 +219,11 @@ impl Small {
         }
         let offset = 100 * (self.case.hits.len() as u64 + 1);
         let position = Position { stream, offset };
-        let stamp = at.map(|s| Stamp { time: start().shifted(s * SECOND), uncertainty: MILLI, source: TimeSource::Line });
+        let stamp = at.map(|s| Stamp {
+            time: start().shifted(s * SECOND),
+            uncertainty: MILLI,
+            source: TimeSource::Line,
+        });
         self.case.hits.push(Hit {
             signature: u32::try_from(index.unwrap_or(0)).unwrap(),
             first: position,
@@ -224,7 +250,14 @@ impl Small {
         for rank in ranks {
             let node = if *rank < 2 { "n0" } else { "n1" };
             let rank = rank.to_string();
-            self = self.with_facts("comm.timeout", &Source::App, node, &[("rank", &rank)], onset + 600, &[("before_ms", "600000")]);
+            self = self.with_facts(
+                "comm.timeout",
+                &Source::App,
+                node,
+                &[("rank", &rank)],
+                onset + 600,
+                &[("before_ms", "600000")],
+            );
         }
         self
     }

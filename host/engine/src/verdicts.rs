@@ -34,7 +34,8 @@ fn a_fault_explains_the_time_outs_that_it_precedes() {
 #[test]
 fn a_clock_within_its_bound_does_not_hide_the_cause() {
     for skew in [-40, 40] {
-        let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 1800 + skew).timeouts(&[0, 1, 3], 1801);
+        let small =
+            Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 1800 + skew).timeouts(&[0, 1, 3], 1801);
         assert_eq!(roots(&small), [("gpu.fault".into(), Some("n1".into()))], "{skew}");
     }
     // Ten minutes after the ranks began to wait it is no cause of theirs.
@@ -58,31 +59,48 @@ fn effects_alone_are_undetermined_and_name_what_to_fetch() {
 
 #[test]
 fn a_lasting_fault_of_before_counts_until_it_is_cleared() {
-    let before = |symptom: &str| Small::new().event(symptom, &KERNEL, "n1", &[GPU], -5400).timeouts(&[0, 1, 3], 60);
+    let before =
+        |symptom: &str| Small::new().event(symptom, &KERNEL, "n1", &[GPU], -5400).timeouts(&[0, 1, 3], 60);
     assert_eq!(roots(&before("gpu.lost")), [("gpu.lost".into(), Some("n1".into()))]);
     // One that leaves nothing behind ended with its own job.
     assert_eq!(before("gpu.fault").finding().verdict, Verdict::Undetermined);
     assert_eq!(ruled_out(&before("gpu.fault")), [("gpu.fault".into(), RuledOut::OutOfScope)]);
-    let cleared = before("gpu.lost").with_facts("gpu.advice", &KERNEL, "n1", &[GPU], -3600, &[("action_code", "0")]);
+    let cleared =
+        before("gpu.lost").with_facts("gpu.advice", &KERNEL, "n1", &[GPU], -3600, &[("action_code", "0")]);
     assert_eq!(cleared.finding().verdict, Verdict::Undetermined);
     assert!(ruled_out(&cleared).contains(&("gpu.lost".into(), RuledOut::Cleared)));
 }
 
 #[test]
 fn a_device_that_is_not_the_attempts_says_nothing_about_it() {
-    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[("gpu", "0000:99:00")], 1800).timeouts(&[0, 1, 3], 1801);
+    let small = Small::new()
+        .event("gpu.fault", &KERNEL, "n1", &[("gpu", "0000:99:00")], 1800)
+        .timeouts(&[0, 1, 3], 1801);
     assert_eq!(small.finding().verdict, Verdict::Undetermined);
-    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[("node", "n7"), GPU], 1800).timeouts(&[0, 1, 3], 1801);
+    let small = Small::new()
+        .event("gpu.fault", &KERNEL, "n1", &[("node", "n7"), GPU], 1800)
+        .timeouts(&[0, 1, 3], 1801);
     assert_eq!(small.finding().verdict, Verdict::Undetermined);
 }
 
 #[test]
 fn what_the_workload_quotes_never_convicts_against_the_nodes_own_log() {
-    let quoted = || Small::new().event("gpu.lost", &APP, "n1", &[GPU], 1790).event("app.exception", &APP, "n0", &[("rank", "0")], 1800);
+    let quoted = || {
+        Small::new().event("gpu.lost", &APP, "n1", &[GPU], 1790).event(
+            "app.exception",
+            &APP,
+            "n0",
+            &[("rank", "0")],
+            1800,
+        )
+    };
     assert_eq!(roots(&quoted()), [("app.exception".into(), Some("n0".into()))]);
     assert!(ruled_out(&quoted()).contains(&("gpu.lost".into(), RuledOut::Quoted)));
     // Without that log it may explain, but nothing is excluded for it.
-    let alone = Small::new().event("gpu.lost", &APP, "n1", &[GPU], 1790).timeouts(&[0, 1, 3], 1791).without(&KERNEL, "n1");
+    let alone = Small::new()
+        .event("gpu.lost", &APP, "n1", &[GPU], 1790)
+        .timeouts(&[0, 1, 3], 1791)
+        .without(&KERNEL, "n1");
     let finding = alone.finding();
     assert_eq!(finding.root_causes[0].confidence, Confidence::Suspected);
     assert!(finding.decision.exclude.is_empty() && finding.responsible.nodes.is_empty());
@@ -128,7 +146,8 @@ fn one_exception_in_many_ranks_is_one_root_and_no_nodes_fault() {
 
 #[test]
 fn a_completed_attempt_has_no_fault_whatever_its_teardown_says() {
-    let small = Small::ended("completed").event("gpu.fault", &KERNEL, "n1", &[GPU], 3599).timeouts(&[0], 2990);
+    let small =
+        Small::ended("completed").event("gpu.fault", &KERNEL, "n1", &[GPU], 3599).timeouts(&[0], 2990);
     let finding = small.finding();
     assert_eq!((finding.verdict, finding.terminal_state), (Verdict::NoFault, TerminalState::Completed));
     assert!(finding.root_causes.is_empty() && !finding.context.is_empty());

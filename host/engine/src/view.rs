@@ -33,8 +33,12 @@ impl Groups {
             if event.scope != Scope::In {
                 continue;
             }
-            let facts: BTreeMap<&str, &str> =
-                event.facts.iter().map(|(k, v)| (k.as_str(), v.as_str())).filter(|(k, _)| !OWN.contains(k)).collect();
+            let facts: BTreeMap<&str, &str> = event
+                .facts
+                .iter()
+                .map(|(k, v)| (k.as_str(), v.as_str()))
+                .filter(|(k, _)| !OWN.contains(k))
+                .collect();
             map.entry((&event.symptom, facts)).or_default().push(i);
         }
         Self(

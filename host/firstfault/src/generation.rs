@@ -6,7 +6,9 @@ use std::sync::Arc;
 use firstfault_model::diagnosis::{PackRef, PluginRef};
 use firstfault_rules::load::{LoadedPack, load};
 use firstfault_rules::ruleset::RuleSet;
-use firstfault_runtime::{LoadError, Plugin, Precompiled, Runtime, RuntimeError, RuntimeOptions, Tables, World};
+use firstfault_runtime::{
+    LoadError, Plugin, Precompiled, Runtime, RuntimeError, RuntimeOptions, Tables, World,
+};
 
 use crate::arguments::RuleOptions;
 
@@ -65,15 +67,17 @@ impl Generation {
         let mut plugins = Vec::new();
         for bundled in firstfault_bundle::plugins() {
             let precompiled = bundled.precompiled.map(Precompiled::embedded);
-            let plugin = runtime
-                .load(bundled.name, bundled.wasm, precompiled)
-                .map_err(|e| GenerationError::Plugin { name: bundled.name.to_owned(), source: Box::new(e) })?;
+            let plugin = runtime.load(bundled.name, bundled.wasm, precompiled).map_err(|e| {
+                GenerationError::Plugin { name: bundled.name.to_owned(), source: Box::new(e) }
+            })?;
             plugins.push(plugin);
         }
         let mut refused = Vec::new();
         for path in &options.plugins {
-            let name = path.file_stem().map_or_else(|| "plugin".to_owned(), |n| n.to_string_lossy().into_owned());
-            let wasm = std::fs::read(path).map_err(|source| GenerationError::File { path: path.clone(), source })?;
+            let name =
+                path.file_stem().map_or_else(|| "plugin".to_owned(), |n| n.to_string_lossy().into_owned());
+            let wasm =
+                std::fs::read(path).map_err(|source| GenerationError::File { path: path.clone(), source })?;
             match runtime.load(&name, &wasm, None) {
                 Ok(plugin) => plugins.push(plugin),
                 Err(error) => {
@@ -91,7 +95,11 @@ impl Generation {
         Self::of(plugins, refused, options.rules.as_deref())
     }
 
-    fn of(plugins: Vec<Plugin>, mut refused: Vec<PluginRef>, site: Option<&Path>) -> Result<Self, GenerationError> {
+    fn of(
+        plugins: Vec<Plugin>,
+        mut refused: Vec<PluginRef>,
+        site: Option<&Path>,
+    ) -> Result<Self, GenerationError> {
         let mut connector = None;
         let mut collectors = Vec::new();
         let mut modules = Vec::new();
@@ -123,7 +131,9 @@ impl Generation {
         collectors.sort_by(|a, b| a.name().cmp(b.name()));
         modules.sort_by(|a, b| a.name().cmp(b.name()));
         for bundled in firstfault_bundle::packs() {
-            packs.push(load(bundled.name, bundled.text, None).map_err(|e| GenerationError::Pack(e.to_string()))?);
+            packs.push(
+                load(bundled.name, bundled.text, None).map_err(|e| GenerationError::Pack(e.to_string()))?,
+            );
         }
         packs.extend(site_packs(site)?);
         let rules = RuleSet::new(packs).map_err(|e| GenerationError::Pack(e.to_string()))?;
@@ -183,5 +193,6 @@ fn site_packs(folder: Option<&Path>) -> Result<Vec<LoadedPack>, GenerationError>
 /// Where compiled plugins of the site are kept; none without a home.
 fn cache_dir() -> Option<PathBuf> {
     let base = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|p| p.is_absolute());
-    base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"))).map(|p| p.join("firstfault"))
+    base.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")))
+        .map(|p| p.join("firstfault"))
 }

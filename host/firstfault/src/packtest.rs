@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::sync::Arc;
 
-use firstfault_engine::event::Event;
 use firstfault_engine::Case;
+use firstfault_engine::event::Event;
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::source::{Source, Trust};
 use firstfault_model::stream::StreamName;
@@ -56,7 +56,10 @@ fn run(generation: &Generation, test: &Test) -> Result<(), String> {
         writeln!(file, "{line}").map_err(|e| e.to_string())?;
     }
     let zone = match &test.context.zone {
-        Some(text) => Some(parse_offset(text).ok_or_else(|| format!("zone '{text}' is not an offset such as UTC or +01:00"))?),
+        Some(text) => Some(
+            parse_offset(text)
+                .ok_or_else(|| format!("zone '{text}' is not an offset such as UTC or +01:00"))?,
+        ),
         None => None,
     };
     let name = StreamName {
@@ -68,7 +71,13 @@ fn run(generation: &Generation, test: &Test) -> Result<(), String> {
     let input = Input { name, trust: Trust::Unverified, parts: vec![Arc::new(Lines(file))] };
     let limits = ReaderLimits { year: test.context.year, zone, ..ReaderLimits::default() };
     let reading = firstfault_reader::read(vec![input], generation.rules.matcher(), &context, &limits);
-    let case = Case { context, streams: reading.streams, hits: reading.hits, marks: reading.marks, ..Case::default() };
+    let case = Case {
+        context,
+        streams: reading.streams,
+        hits: reading.hits,
+        marks: reading.marks,
+        ..Case::default()
+    };
     let attributed = attribute(generation, case);
     // Implied events are the engine's inference, not the pack's.
     let mut left: Vec<&Event> = attributed.graph.events.iter().filter(|e| !e.implied).collect();
@@ -124,7 +133,12 @@ fn list(events: &[&Event]) -> String {
     }
     let one = |event: &&Event| {
         let mut out = event.symptom.clone();
-        for (key, value) in event.place.attributes().iter().chain(event.facts.iter().map(|(k, v)| (k.clone(), v.clone())).collect::<Vec<_>>().iter()) {
+        for (key, value) in event
+            .place
+            .attributes()
+            .iter()
+            .chain(event.facts.iter().map(|(k, v)| (k.clone(), v.clone())).collect::<Vec<_>>().iter())
+        {
             out.push_str(&format!(" {key}={value}"));
         }
         if let Some(onset) = event.onset {

@@ -80,7 +80,8 @@ fn golden(name: &str) -> PathBuf {
 /// The document without what changes with every build of a plugin.
 fn lasting(mut document: Value) -> String {
     document["id"] = json!("-");
-    document["provenance"] = serde_json::from_str(&program::without_digests(&document["provenance"].to_string())).unwrap();
+    document["provenance"] =
+        serde_json::from_str(&program::without_digests(&document["provenance"].to_string())).unwrap();
     serde_json::to_string_pretty(&document).unwrap() + "\n"
 }
 

@@ -208,8 +208,8 @@ impl ExecutionContext {
     /// # Errors
     /// What is wrong, at which field or line.
     pub fn parse(json: &str) -> Result<Self, ContextError> {
-        let document: ContextDocument =
-            serde_json::from_str(json).map_err(|e| ContextError::Document(format!("not a context document: {e}")))?;
+        let document: ContextDocument = serde_json::from_str(json)
+            .map_err(|e| ContextError::Document(format!("not a context document: {e}")))?;
         Self::new(document)
     }
 
@@ -231,7 +231,9 @@ impl ExecutionContext {
             if parse_offset(zone).is_none() {
                 return Err(field(
                     format!("zones.{key}"),
-                    &format!("'{zone}' is not an offset: write UTC or an offset such as +01:00 (names of zones are not read)"),
+                    &format!(
+                        "'{zone}' is not an offset: write UTC or an offset such as +01:00 (names of zones are not read)"
+                    ),
                 ));
             }
         }
@@ -250,7 +252,10 @@ impl ExecutionContext {
         let mut by_rank = BTreeMap::new();
         for (i, node) in document.nodes.iter().enumerate() {
             if node.name.is_empty() {
-                return Err(field(format!("nodes[{i}].name"), "is missing: write the scheduler's name of the node"));
+                return Err(field(
+                    format!("nodes[{i}].name"),
+                    "is missing: write the scheduler's name of the node",
+                ));
             }
             if by_name.insert(node.name.clone(), i).is_some() {
                 return Err(field(format!("nodes[{i}].name"), &format!("'{}' is named twice", node.name)));
@@ -269,7 +274,9 @@ impl ExecutionContext {
                     uuid: gpu.uuid.clone(),
                     serial: gpu.serial.clone(),
                     model: gpu.model.clone(),
-                    ranks: ranks_of(gpu.ranks.as_ref(), format!("nodes[{i}].gpus[{j}].ranks"))?.into_iter().collect(),
+                    ranks: ranks_of(gpu.ranks.as_ref(), format!("nodes[{i}].gpus[{j}].ranks"))?
+                        .into_iter()
+                        .collect(),
                 });
             }
             nodes.push(Node {
@@ -339,14 +346,19 @@ impl ExecutionContext {
     /// Number of ranks, if it is known.
     #[must_use]
     pub fn rank_count(&self) -> Option<u32> {
-        if self.by_rank.is_empty() { self.document.rank_count } else { u32::try_from(self.by_rank.len()).ok() }
+        if self.by_rank.is_empty() {
+            self.document.rank_count
+        } else {
+            u32::try_from(self.by_rank.len()).ok()
+        }
     }
 
     /// Offset of zone-less stamps of a source on a node, in seconds east of UTC; `None` if the context does not say.
     #[must_use]
     pub fn zone(&self, source: &str, node: Option<&str>) -> Option<i32> {
         let zones = &self.document.zones;
-        let found = node.and_then(|n| zones.get(n)).or_else(|| zones.get(source)).or_else(|| zones.get("default"));
+        let found =
+            node.and_then(|n| zones.get(n)).or_else(|| zones.get(source)).or_else(|| zones.get("default"));
         found.and_then(|text| parse_offset(text))
     }
 
@@ -403,7 +415,10 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (json, wants) in [
             (r#"{"nodes": [{"name": "a"}, {"name": "a"}]}"#, "nodes[1].name"),
-            (r#"{"nodes": [{"name": "a", "ranks": [1]}, {"name": "b", "ranks": "0-2"}]}"#, "rank 1 is listed twice"),
+            (
+                r#"{"nodes": [{"name": "a", "ranks": [1]}, {"name": "b", "ranks": "0-2"}]}"#,
+                "rank 1 is listed twice",
+            ),
             (r#"{"nodes": [{"ranks": [1]}]}"#, "nodes[0].name"),
             (r#"{"nodes": [{"name": "a", "ranks": "0-4294967295"}]}"#, "nodes[0].ranks"),
             (r#"{"zones": {"default": "Mars/Base"}}"#, "zones.default"),

@@ -5,7 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// The address of a PCI device without its function: `dddd:bb:dd`, lower case.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 pub struct PciBusId(String);
 
@@ -59,7 +61,6 @@ impl From<PciBusId> for String {
     }
 }
 
-
 /// A place as far as it is known. What is `None` is not known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
@@ -97,7 +98,11 @@ impl Place {
             "component" => self.component = Some(value.to_owned()),
             "link" => self.link = Some(value.to_owned()),
             "port" => self.port = Some(value.to_owned()),
-            _ => return Err(format!("'{key}' is not a place: node, rank, gpu, gpu_index, process, component, link or port")),
+            _ => {
+                return Err(format!(
+                    "'{key}' is not a place: node, rank, gpu, gpu_index, process, component, link or port"
+                ));
+            }
         }
         Ok(())
     }
@@ -133,7 +138,8 @@ mod tests {
             assert_eq!(PciBusId::parse(text).unwrap().as_str(), "0000:1a:00", "{text}");
         }
         assert_eq!(PciBusId::parse("000f:01:00").unwrap().as_str(), "000f:01:00");
-        for text in ["", ":", "0000:1a", "0000:1a:00:00", "0000:zz:00", "0000:1a:00.", "0000:1a:00.10", "1a"] {
+        for text in ["", ":", "0000:1a", "0000:1a:00:00", "0000:zz:00", "0000:1a:00.", "0000:1a:00.10", "1a"]
+        {
             assert_eq!(PciBusId::parse(text), None, "{text}");
         }
     }

@@ -53,7 +53,9 @@ pub fn format_nodes<'a>(nodes: impl IntoIterator<Item = &'a str>) -> String {
         let (prefix, digits) = node.split_at(cut);
         match digits.parse::<u64>() {
             Ok(number) if !prefix.is_empty() => match groups.last_mut() {
-                Some((p, width, numbers)) if *p == prefix && *width == digits.len() => numbers.push((number, digits)),
+                Some((p, width, numbers)) if *p == prefix && *width == digits.len() => {
+                    numbers.push((number, digits))
+                }
                 _ => groups.push((prefix, digits.len(), vec![(number, digits)])),
             },
             _ => plain.push(node),
@@ -68,7 +70,9 @@ pub fn format_nodes<'a>(nodes: impl IntoIterator<Item = &'a str>) -> String {
         let mut spans: Vec<(&str, &str, u64)> = Vec::new();
         for (number, digits) in numbers {
             match spans.last_mut() {
-                Some((_, last, value)) if value.checked_add(1) == Some(number) => (*last, *value) = (digits, number),
+                Some((_, last, value)) if value.checked_add(1) == Some(number) => {
+                    (*last, *value) = (digits, number)
+                }
                 _ => spans.push((digits, digits, number)),
             }
         }

@@ -75,7 +75,19 @@ impl fmt::Display for Source {
 
 /// How far a source can be believed. Assigned by the host from the operator's grant, never by a plugin, a body or a
 /// file name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// Nobody vouches for where it came from: a bare file.

@@ -135,7 +135,13 @@ pub fn sub_domain(name: &str) -> Option<&'static SubDomain> {
     SUB_DOMAINS.iter().find(|s| s.name == name)
 }
 
-const fn row(domain: Domain, name: &'static str, owner: Owner, exclude: ExcludeScope, restart: Restart) -> SubDomain {
+const fn row(
+    domain: Domain,
+    name: &'static str,
+    owner: Owner,
+    exclude: ExcludeScope,
+    restart: Restart,
+) -> SubDomain {
     SubDomain { domain, name, owner, exclude, restart }
 }
 
@@ -233,7 +239,10 @@ mod tests {
     #[test]
     fn nothing_is_excluded_for_faults_of_the_program() {
         for sub in SUB_DOMAINS {
-            if matches!(sub.domain, Domain::Application | Domain::Resource | Domain::Scheduler | Domain::External) {
+            if matches!(
+                sub.domain,
+                Domain::Application | Domain::Resource | Domain::Scheduler | Domain::External
+            ) {
                 assert_eq!(sub.exclude, ExcludeScope::None, "{}", sub.name);
             }
         }

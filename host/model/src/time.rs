@@ -52,7 +52,9 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&DateTime::<Utc>::from_timestamp_nanos(self.0).to_rfc3339_opts(SecondsFormat::Millis, true))
+        f.write_str(
+            &DateTime::<Utc>::from_timestamp_nanos(self.0).to_rfc3339_opts(SecondsFormat::Millis, true),
+        )
     }
 }
 
@@ -72,7 +74,9 @@ impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
         Self::parse(&text).ok_or_else(|| {
-            D::Error::custom(format!("'{text}' is not a time: write RFC 3339 with a zone, such as 2026-11-02T20:14:07Z"))
+            D::Error::custom(format!(
+                "'{text}' is not a time: write RFC 3339 with a zone, such as 2026-11-02T20:14:07Z"
+            ))
         })
     }
 }
@@ -138,7 +142,9 @@ mod tests {
 
     #[test]
     fn offsets() {
-        for (text, seconds) in [("Z", 0), ("+01:00", 3600), ("-0400", -14_400), ("+08", 28_800), ("+0530", 19_800)] {
+        for (text, seconds) in
+            [("Z", 0), ("+01:00", 3600), ("-0400", -14_400), ("+08", 28_800), ("+0530", 19_800)]
+        {
             assert_eq!(parse_offset(text), Some(seconds), "{text}");
         }
         for text in ["", "+1", "+24:00", "+01:60", "Europe/Berlin", "+0x00", "é"] {

@@ -80,7 +80,10 @@ fn is_chained(buffer: &[u8], start: usize, writer: &Identity) -> bool {
 
 /// `KeyError: 'x'`, `torch.OutOfMemoryError: ...`, `AssertionError`.
 fn names_exception(message: &[u8]) -> bool {
-    let end = message.iter().position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_'))).unwrap_or(message.len());
+    let end = message
+        .iter()
+        .position(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_')))
+        .unwrap_or(message.len());
     let name = message.get(..end).unwrap_or(b"");
     let follows = message.get(end..).unwrap_or(b"");
     name.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_')

@@ -44,7 +44,9 @@ pub fn encoding(file: &File) -> io::Result<Encoding> {
 pub fn decoder(file: File, encoding: Encoding) -> io::Result<Box<dyn Read>> {
     Ok(match encoding {
         Encoding::Plain => Box::new(file),
-        Encoding::Gzip => Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 18, file))),
+        Encoding::Gzip => {
+            Box::new(flate2::read::MultiGzDecoder::new(io::BufReader::with_capacity(1 << 18, file)))
+        }
         Encoding::Zstd => {
             let mut decoder = zstd::stream::read::Decoder::new(file)?;
             // 128 MiB of window: what the tool itself refuses beyond.

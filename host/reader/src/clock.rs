@@ -31,14 +31,22 @@ pub struct Clock<'a> {
 impl Clock<'_> {
     /// The time of a stamp; `None` if its year cannot be told. `hint` is the time of a dated line nearby.
     #[must_use]
-    pub fn resolve(&self, raw: &RawStamp, stream: &StreamName, hint: Option<i64>, neighbour: bool) -> Option<Stamp> {
+    pub fn resolve(
+        &self,
+        raw: &RawStamp,
+        stream: &StreamName,
+        hint: Option<i64>,
+        neighbour: bool,
+    ) -> Option<Stamp> {
         let (offset, mut source) = match raw.offset {
             Some(offset) => (offset, TimeSource::Line),
-            None => match self.zone.or_else(|| self.context.zone(stream.source.name(), stream.node.as_deref())) {
-                Some(offset) => (offset, TimeSource::LineAndContext),
-                None if self.confirmed => (0, TimeSource::LineAndContext),
-                None => (0, TimeSource::ZoneAssumed),
-            },
+            None => {
+                match self.zone.or_else(|| self.context.zone(stream.source.name(), stream.node.as_deref())) {
+                    Some(offset) => (offset, TimeSource::LineAndContext),
+                    None if self.confirmed => (0, TimeSource::LineAndContext),
+                    None => (0, TimeSource::ZoneAssumed),
+                }
+            }
         };
         let nanos = match raw.year.or(self.year) {
             Some(year) => raw.nanos(year, offset)?,
@@ -59,7 +67,9 @@ impl Clock<'_> {
         let document = &self.context.document;
         let near = document.start.or(document.end).map(|t| t.0).or(hint)?;
         let year = DateTime::<Utc>::from_timestamp_nanos(near).year();
-        (year - 1..=year + 1).filter_map(|y| raw.nanos(y, offset)).min_by_key(|t| (t.saturating_sub(near).unsigned_abs(), *t))
+        (year - 1..=year + 1)
+            .filter_map(|y| raw.nanos(y, offset))
+            .min_by_key(|t| (t.saturating_sub(near).unsigned_abs(), *t))
     }
 
     /// Whether zone-less stamps, read as UTC, end where the attempt ends.

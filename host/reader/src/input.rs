@@ -29,7 +29,10 @@ pub struct Input {
 
 impl std::fmt::Debug for Input {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Input").field("name", &self.name).field("parts", &self.parts.len()).finish_non_exhaustive()
+        f.debug_struct("Input")
+            .field("name", &self.name)
+            .field("parts", &self.parts.len())
+            .finish_non_exhaustive()
     }
 }
 

@@ -48,7 +48,9 @@ impl Known {
             return false;
         }
         let set = shape(line) * WAYS;
-        self.lines.get(set..set + WAYS).is_some_and(|ways| ways.iter().any(|known| equal_but_for_digits(known, line)))
+        self.lines
+            .get(set..set + WAYS)
+            .is_some_and(|ways| ways.iter().any(|known| equal_but_for_digits(known, line)))
     }
 
     /// Remembers an anchor-free line.

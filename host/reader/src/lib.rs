@@ -20,4 +20,4 @@ pub mod segment;
 pub mod stamp;
 
 pub use input::{Input, Part};
-pub use read::{Reading, ReaderLimits, read};
+pub use read::{ReaderLimits, Reading, read};

@@ -75,7 +75,10 @@ mod tests {
     use firstfault_model::source::Source;
 
     fn context() -> ExecutionContext {
-        ExecutionContext::parse(r#"{"nodes": [{"name": "n1", "ranks": [8, 9]}, {"name": "n2", "ranks": [10, 11]}]}"#).unwrap()
+        ExecutionContext::parse(
+            r#"{"nodes": [{"name": "n1", "ranks": [8, 9]}, {"name": "n2", "ranks": [10, 11]}]}"#,
+        )
+        .unwrap()
     }
 
     fn stream(node: Option<&str>) -> StreamName {
@@ -83,7 +86,8 @@ mod tests {
     }
 
     fn of(line: &str, node: Option<&str>) -> (Option<String>, Option<u32>) {
-        let place = place(&stream(node), &peel(line.as_bytes()), &BTreeMap::new(), &BTreeMap::new(), &context());
+        let place =
+            place(&stream(node), &peel(line.as_bytes()), &BTreeMap::new(), &BTreeMap::new(), &context());
         (place.node, place.rank)
     }
 

@@ -100,9 +100,15 @@ fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
         if let Some((value, _)) = number(body.get(name..)?) {
             let role = body.get(..name)?;
             let target = if role == b"rank" { &mut out.identity.rank } else { &mut out.identity.local_rank };
-            if role.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':')) && name > 0 {
+            if role.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
+                && name > 0
+            {
                 *target = Some(value);
-                return Some(after + 1 + usize::from(text.get(after + 1) == Some(&b' ') && indent_follows(text, after + 1)));
+                return Some(
+                    after
+                        + 1
+                        + usize::from(text.get(after + 1) == Some(&b' ') && indent_follows(text, after + 1)),
+                );
             }
         }
     }
@@ -117,7 +123,8 @@ fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
     if next == Some(b'<')
         && let Some((_, comma)) = number(body)
         && body.get(comma) == Some(&b',')
-        && let Some((rank, _)) = number(body.get(comma + 1..)?.strip_prefix(b"mpirank:").unwrap_or(body.get(comma + 1..)?))
+        && let Some((rank, _)) =
+            number(body.get(comma + 1..)?.strip_prefix(b"mpirank:").unwrap_or(body.get(comma + 1..)?))
     {
         let end = memchr::memchr(b'>', text.get(after..)?.get(..16.min(text.len() - after))?)?;
         out.identity.mpi_rank = Some(rank);
@@ -161,11 +168,16 @@ fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
     let clock = body.get(spaces(body, 0)..)?;
     let clock = clock.strip_prefix(b"+").unwrap_or(clock);
     let dot = memchr::memchr(b'.', clock);
-    if dot.is_some_and(|d| d > 0 && clock.len() == d + 7) && clock.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
+    if dot.is_some_and(|d| d > 0 && clock.len() == d + 7)
+        && clock.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+    {
         out.kernel = true;
         return Some(trailing(0));
     }
-    if out.kernel && matches!(clock.first(), Some(b'T' | b'C')) && clock.get(1..)?.iter().all(u8::is_ascii_digit) {
+    if out.kernel
+        && matches!(clock.first(), Some(b'T' | b'C'))
+        && clock.get(1..)?.iter().all(u8::is_ascii_digit)
+    {
         return Some(trailing(0));
     }
     // [80746] of a launcher that tags lines with process ids, before another bracket.
@@ -234,7 +246,8 @@ fn padded(text: &[u8], out: &mut Peeled) -> Option<usize> {
 /// `12: `
 fn task(text: &[u8]) -> Option<(u32, usize)> {
     let (task, length) = number(text)?;
-    (text.get(length) == Some(&b':') && text.get(length + 1) == Some(&b' ') && length <= 6).then_some((task, length + 2))
+    (text.get(length) == Some(&b':') && text.get(length + 1) == Some(&b' ') && length <= 6)
+        .then_some((task, length + 2))
 }
 
 fn leading_digit(text: &[u8], out: &mut Peeled) -> Option<usize> {
@@ -264,7 +277,9 @@ fn leading_digit(text: &[u8], out: &mut Peeled) -> Option<usize> {
 
 /// What may follow a stamp: a host and `kernel:`, a stream tag, a level.
 fn after_stamp(text: &[u8], length: usize, out: &mut Peeled) -> usize {
-    let at = length + usize::from(matches!(text.get(length), Some(b':'))) + spaces(text, length + usize::from(text.get(length) == Some(&b':')));
+    let at = length
+        + usize::from(matches!(text.get(length), Some(b':')))
+        + spaces(text, length + usize::from(text.get(length) == Some(&b':')));
     let rest = text.get(at..).unwrap_or(b"");
     for tag in [&b"stdout F "[..], b"stderr F ", b"stdout P ", b"stderr P "] {
         if rest.starts_with(tag) {
@@ -282,8 +297,14 @@ fn syslog_host(rest: &[u8], out: &mut Peeled) -> Option<usize> {
     let colon = memchr::memchr(b':', tag.get(..tag.len().min(64))?)?;
     let name = tag.get(..colon)?;
     let base = name.split(|b| *b == b'[').next()?;
-    let word = |t: &[u8]| !t.is_empty() && t.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'));
-    if !word(host) || !word(base) || tag.get(colon + 1) != Some(&b' ') || host.iter().all(u8::is_ascii_uppercase) {
+    let word = |t: &[u8]| {
+        !t.is_empty() && t.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'))
+    };
+    if !word(host)
+        || !word(base)
+        || tag.get(colon + 1) != Some(&b' ')
+        || host.iter().all(u8::is_ascii_uppercase)
+    {
         return None;
     }
     if base == b"kernel" {
@@ -366,7 +387,8 @@ fn nccl(text: &[u8], out: &mut Peeled) -> Option<usize> {
 fn host_colon(text: &[u8], out: &mut Peeled) -> Option<usize> {
     let colon = memchr::memchr(b':', text.get(..text.len().min(72))?)?;
     let host = text.get(..colon)?;
-    let address = host.iter().filter(|b| **b == b'.').count() == 3 && host.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+    let address = host.iter().filter(|b| **b == b'.').count() == 3
+        && host.iter().all(|b| b.is_ascii_digit() || *b == b'.');
     let name = host.iter().any(u8::is_ascii_digit)
         && host.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
         && matches!(text.get(colon + 2), Some(b'['));
@@ -389,7 +411,8 @@ mod tests {
 
     #[test]
     fn stacks_of_prefixes() {
-        let (p, rest) = of("[rank5]:[E1102 22:40:00.100000000 ProcessGroupNCCL.cpp:629] [Rank 5] Watchdog caught");
+        let (p, rest) =
+            of("[rank5]:[E1102 22:40:00.100000000 ProcessGroupNCCL.cpp:629] [Rank 5] Watchdog caught");
         assert_eq!((p.identity.rank, p.group_rank, rest), (Some(5), Some(5), "[Rank 5] Watchdog caught"));
         assert!(p.mixed_clock && p.stamp.unwrap().uncertainty == 1_000_000_000);
 
@@ -400,13 +423,19 @@ mod tests {
         assert_eq!((p.identity.local_rank, p.identity.rank, rest), (Some(0), Some(12), "x"));
 
         let (p, rest) = of("10.0.0.41: [rank22]: Traceback (most recent call last):");
-        assert_eq!((p.identity.host.as_deref(), p.identity.rank, rest), (Some("10.0.0.41"), Some(22), "Traceback (most recent call last):"));
+        assert_eq!(
+            (p.identity.host.as_deref(), p.identity.rank, rest),
+            (Some("10.0.0.41"), Some(22), "Traceback (most recent call last):")
+        );
 
         let (p, rest) = of("(Actor pid=12, ip=10.1.1.1) [rank9]:[E416 01:02:03.000000000 P.cpp:1] x");
         assert_eq!((p.identity.pid, p.identity.rank, rest), (Some(12), Some(9), "x"));
 
         let (p, rest) = of("[1,12]<stdout>:hosta:77:88 [3] misc/socket.cc:57 NCCL WARN x");
-        assert_eq!((p.identity.mpi_rank, p.identity.host.as_deref(), rest), (Some(12), Some("hosta"), "misc/socket.cc:57 NCCL WARN x"));
+        assert_eq!(
+            (p.identity.mpi_rank, p.identity.host.as_deref(), rest),
+            (Some(12), Some("hosta"), "misc/socket.cc:57 NCCL WARN x")
+        );
 
         let (p, rest) = of("2026-11-02T20:41:54.000000+00:00 gpu-0773 kernel: [1038365.000000] NVRM: Xid");
         assert_eq!((p.identity.host.as_deref(), p.kernel, rest), (Some("gpu-0773"), true, "NVRM: Xid"));

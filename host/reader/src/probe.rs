@@ -53,7 +53,10 @@ impl<'a> Probes<'a> {
         // Leftmost, so that a packed search finds candidates; the pattern decides.
         let builder = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&texts).ok();
         let literals = if texts.is_empty() { None } else { builder() };
-        let finders = probes.iter().map(|p| p.literals.iter().map(|l| memchr::memmem::Finder::new(l)).collect()).collect();
+        let finders = probes
+            .iter()
+            .map(|p| p.literals.iter().map(|l| memchr::memmem::Finder::new(l)).collect())
+            .collect();
         Self { probes, literals, finders }
     }
 
@@ -77,7 +80,9 @@ impl<'a> Probes<'a> {
         for range in whole.take(MOST_LINES) {
             let line = &window[range.clone()];
             let mut peeled = None;
-            for (((index, probe), finders), left) in self.probes.iter().enumerate().zip(&self.finders).zip(&mut left) {
+            for (((index, probe), finders), left) in
+                self.probes.iter().enumerate().zip(&self.finders).zip(&mut left)
+            {
                 let wanted = probe.sources.contains(source) || *source == Source::Unstated;
                 if *left == 0 || !wanted || !finders.iter().any(|f| f.find(line).is_some()) {
                     continue;

@@ -40,7 +40,14 @@ pub struct ReaderLimits {
 
 impl Default for ReaderLimits {
     fn default() -> Self {
-        Self { chunk: 4 << 20, hits: 400_000, tails: 64 << 20, decompressed: 64 << 30, year: None, zone: None }
+        Self {
+            chunk: 4 << 20,
+            hits: 400_000,
+            tails: 64 << 20,
+            decompressed: 64 << 30,
+            year: None,
+            zone: None,
+        }
     }
 }
 
@@ -69,7 +76,12 @@ thread_local! {
 
 /// Reads streams. The result depends on the bytes, the rules, the context and the limits alone.
 #[must_use]
-pub fn read(mut inputs: Vec<Input>, matcher: &Matcher, context: &ExecutionContext, limits: &ReaderLimits) -> Reading {
+pub fn read(
+    mut inputs: Vec<Input>,
+    matcher: &Matcher,
+    context: &ExecutionContext,
+    limits: &ReaderLimits,
+) -> Reading {
     inputs.sort_by(|a, b| a.name.cmp(&b.name));
     let count = inputs.len().max(1);
     let probes = Probes::new(matcher);
@@ -80,8 +92,11 @@ pub fn read(mut inputs: Vec<Input>, matcher: &Matcher, context: &ExecutionContex
         cap: (limits.hits / count).clamp(64, 50_000),
         tail: (limits.tails / count).clamp(16 << 10, 1 << 20),
     };
-    let parts: Vec<(usize, usize)> =
-        inputs.iter().enumerate().flat_map(|(s, input)| (0..input.parts.len()).map(move |p| (s, p))).collect();
+    let parts: Vec<(usize, usize)> = inputs
+        .iter()
+        .enumerate()
+        .flat_map(|(s, input)| (0..input.parts.len()).map(move |p| (s, p)))
+        .collect();
     let looked: Vec<Looked> = parts.par_iter().map(|&(s, p)| look(&scanner, &inputs, s, p, limits)).collect();
     // Large plain files are scanned chunk by chunk, from all threads.
     let chunks: Vec<(usize, u64, u64)> = looked
@@ -125,7 +140,13 @@ pub fn read(mut inputs: Vec<Input>, matcher: &Matcher, context: &ExecutionContex
     assemble(&inputs, joined, matcher, context, limits, scanner.cap)
 }
 
-fn look(scanner: &Scanner<'_>, inputs: &[Input], stream: usize, part: usize, limits: &ReaderLimits) -> Looked {
+fn look(
+    scanner: &Scanner<'_>,
+    inputs: &[Input],
+    stream: usize,
+    part: usize,
+    limits: &ReaderLimits,
+) -> Looked {
     let Some(input) = inputs.get(stream) else { return Looked::Done(Vec::new(), None) };
     let Some(part) = input.parts.get(part) else { return Looked::Done(Vec::new(), None) };
     let opened = part.open().and_then(|file| {
@@ -136,10 +157,12 @@ fn look(scanner: &Scanner<'_>, inputs: &[Input], stream: usize, part: usize, lim
     match opened {
         Err(e) => Looked::Done(Vec::new(), Some(e.to_string())),
         Ok((_, length, Encoding::Plain)) if length > limits.chunk as u64 => Looked::Chunked(length),
-        Ok((file, length, Encoding::Plain)) => match scan_open(scanner, input, &file, 0, length, limits.chunk) {
-            Ok(chunk) => Looked::Done(vec![chunk], None),
-            Err(e) => Looked::Done(Vec::new(), Some(e)),
-        },
+        Ok((file, length, Encoding::Plain)) => {
+            match scan_open(scanner, input, &file, 0, length, limits.chunk) {
+                Ok(chunk) => Looked::Done(vec![chunk], None),
+                Err(e) => Looked::Done(Vec::new(), Some(e)),
+            }
+        }
         Ok((file, _, encoding)) => {
             let (chunks, error) = scan_compressed(scanner, input, file, encoding, limits);
             Looked::Done(chunks, error)
@@ -163,7 +186,14 @@ fn scan_range(
 }
 
 /// Scans the chunk at `from` of a plain file.
-fn scan_open(scanner: &Scanner<'_>, input: &Input, file: &File, from: u64, length: u64, chunk: usize) -> Result<Chunk, String> {
+fn scan_open(
+    scanner: &Scanner<'_>,
+    input: &Input,
+    file: &File,
+    from: u64,
+    length: u64,
+    chunk: usize,
+) -> Result<Chunk, String> {
     let end = length.min(from + chunk as u64);
     let back = if end == length { LOOK_BACK.max(scanner.tail) } else { LOOK_BACK };
     let begin = from.saturating_sub(back as u64);
@@ -173,8 +203,12 @@ fn scan_open(scanner: &Scanner<'_>, input: &Input, file: &File, from: u64, lengt
         let have = bytes::read_range(file, begin, wanted, buffer).map_err(|e| e.to_string())?;
         let own_start = usize::try_from(from - begin).unwrap_or(0).min(have);
         let own_end = usize::try_from(end - begin).unwrap_or(0).min(have);
-        let window =
-            Window { buffer: buffer.get(..have).unwrap_or(b""), own: own_start..own_end, base: begin, is_last: end == length };
+        let window = Window {
+            buffer: buffer.get(..have).unwrap_or(b""),
+            own: own_start..own_end,
+            base: begin,
+            is_last: end == length,
+        };
         Ok(scanner.scan(&input.name, &window))
     })
 }
@@ -206,12 +240,16 @@ fn scan_compressed(
                 Ok(_) => {}
                 Err(e) => {
                     // What came before the damage is kept.
-                    error = Some(format!("damaged or cut off after {} bytes: {e}", base + buffer.len() as u64));
+                    error =
+                        Some(format!("damaged or cut off after {} bytes: {e}", base + buffer.len() as u64));
                     ended = true;
                 }
             }
             if base + buffer.len() as u64 > limits.decompressed {
-                error = Some(format!("larger than {} bytes when decompressed; the rest is not read", limits.decompressed));
+                error = Some(format!(
+                    "larger than {} bytes when decompressed; the rest is not read",
+                    limits.decompressed
+                ));
                 ended = true;
             }
         }
@@ -301,7 +339,10 @@ fn assemble(
         let stamps = [joined.first, joined.last].into_iter().chain(hits.iter().map(|(_, h)| h.last.stamp));
         stamps.flatten().filter(|s| s.offset.is_none()).map(move |s| (i, input, s)).collect::<Vec<_>>()
     });
-    let latest = zoneless.filter_map(|(i, input, s)| clock.resolve(&s, &input.name, hint_of(i), false)).map(|s| s.time.0).max();
+    let latest = zoneless
+        .filter_map(|(i, input, s)| clock.resolve(&s, &input.name, hint_of(i), false))
+        .map(|s| s.time.0)
+        .max();
     clock.confirmed = Clock::confirms(context, latest);
 
     let mut reading = Reading::default();
@@ -342,7 +383,8 @@ fn assemble(
             let step_ms = mark.step_ms.or_else(|| gap(before?, mark.step?, time?));
             let probe = matcher.probes().get(mark.probe).map_or_else(String::new, |p| p.id.clone());
             let at = Position { stream, offset: mark.offset };
-            let mark = ProgressMark { probe, completion: mark.completion, at, step: mark.step, step_ms, time };
+            let mark =
+                ProgressMark { probe, completion: mark.completion, at, step: mark.step, step_ms, time };
             if let Some(slot) = slot {
                 *slot = Some(mark);
             }

@@ -10,8 +10,8 @@ use firstfault_rules::matcher::{CompiledSignature, Matcher, TRACEBACK};
 use firstfault_rules::pack::Block;
 
 use crate::block;
-use crate::known;
 use crate::collapse::{Collapse, Collapsed, Key, Seen};
+use crate::known;
 use crate::locate;
 use crate::prefix::peel;
 use crate::probe::{Probes, RawMark};
@@ -84,11 +84,8 @@ impl Scanner<'_> {
     pub fn scan(&self, stream: &StreamName, window: &Window<'_>) -> Chunk {
         let buffer = window.buffer;
         let own = buffer.get(window.own.clone()).unwrap_or(b"");
-        let mut chunk = Chunk {
-            bytes: own.len() as u64,
-            ends_line: own.last() == Some(&b'\n'),
-            ..Chunk::default()
-        };
+        let mut chunk =
+            Chunk { bytes: own.len() as u64, ends_line: own.last() == Some(&b'\n'), ..Chunk::default() };
         let start = first_segment(buffer, window);
         chunk.newlines = newlines(buffer, window.own.start..start.min(window.own.end));
         known::with(self.matcher.identity(), |known| {
@@ -111,7 +108,8 @@ impl Scanner<'_> {
                     }
                 }
                 // What follows the last line of the chunk is the next chunk's.
-                chunk.newlines += u64::from(range.end < window.own.end && buffer.get(range.end) == Some(&b'\n'));
+                chunk.newlines +=
+                    u64::from(range.end < window.own.end && buffer.get(range.end) == Some(&b'\n'));
             }
         });
         if window.base == 0 && window.own.start == 0 {
@@ -128,7 +126,14 @@ impl Scanner<'_> {
         chunk
     }
 
-    fn try_line(&self, stream: &StreamName, window: &Window<'_>, range: Range<usize>, line: u64, hits: &mut Collapse) -> bool {
+    fn try_line(
+        &self,
+        stream: &StreamName,
+        window: &Window<'_>,
+        range: Range<usize>,
+        line: u64,
+        hits: &mut Collapse,
+    ) -> bool {
         let raw = &window.buffer[range.clone()];
         let clean = segment::without_escapes(raw);
         let candidates = self.matcher.candidates(&clean);
@@ -142,7 +147,10 @@ impl Scanner<'_> {
         for fallback in [false, true] {
             for &index in &candidates {
                 let Some(signature) = self.matcher.signature(index) else { continue };
-                if signature.spec.fallback != fallback || (fallback && taken) || !signature.applies_to(&stream.source) {
+                if signature.spec.fallback != fallback
+                    || (fallback && taken)
+                    || !signature.applies_to(&stream.source)
+                {
                     continue;
                 }
                 match signature.spec.block {
@@ -156,7 +164,16 @@ impl Scanner<'_> {
                     Block::ThreeLines => {
                         if let Some(block) = block::three_lines(window.buffer, &range)
                             && let Some(matched_range) = block.matched(signature)
-                            && self.try_one(stream, window, &matched_range, &block.text, signature, index, line, hits)
+                            && self.try_one(
+                                stream,
+                                window,
+                                &matched_range,
+                                &block.text,
+                                signature,
+                                index,
+                                line,
+                                hits,
+                            )
                         {
                             matched = true;
                             taken |= !fallback;
@@ -171,7 +188,14 @@ impl Scanner<'_> {
         matched
     }
 
-    fn try_traceback(&self, stream: &StreamName, window: &Window<'_>, header: &Range<usize>, line: u64, hits: &mut Collapse) -> bool {
+    fn try_traceback(
+        &self,
+        stream: &StreamName,
+        window: &Window<'_>,
+        header: &Range<usize>,
+        line: u64,
+        hits: &mut Collapse,
+    ) -> bool {
         let Some(found) = block::exception(window.buffer, header) else { return false };
         let raw = &window.buffer[found.segment.clone()];
         let line = line + newlines(window.buffer, header.start..found.segment.start);
@@ -227,15 +251,20 @@ impl Scanner<'_> {
             .flatten()
             .filter_map(|name| {
                 let value = found.name(name)?;
-                Some((name.to_owned(), String::from_utf8_lossy(value.as_bytes()).chars().take(1024).collect()))
+                Some((
+                    name.to_owned(),
+                    String::from_utf8_lossy(value.as_bytes()).chars().take(1024).collect(),
+                ))
             })
             .collect();
         let raw = &window.buffer[range.clone()];
         let peeled = peel(&segment::without_escapes(raw));
         let place = locate::place(stream, &peeled, &signature.spec.place, &captures, self.context);
-        let values = signature.spec.key.iter().map(|k| captures.get(k).cloned().unwrap_or_default()).collect();
+        let values =
+            signature.spec.key.iter().map(|k| captures.get(k).cloned().unwrap_or_default()).collect();
         let key = Key { signature: index, place, values };
-        let mut seen = Seen { offset: window.base + range.start as u64, line, stamp: peeled.stamp, neighbour: false };
+        let mut seen =
+            Seen { offset: window.base + range.start as u64, line, stamp: peeled.stamp, neighbour: false };
         if hits.count(&key, &seen) {
             return true;
         }
@@ -246,7 +275,8 @@ impl Scanner<'_> {
             seen.stamp = neighbour_stamp(window.buffer, range.start);
             seen.neighbour = seen.stamp.is_some();
         }
-        let (text, cut) = segment::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
+        let (text, cut) =
+            segment::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
         hits.insert(key, Collapsed { first: seen.clone(), last: seen, count: 1, captures, text, cut });
         true
     }

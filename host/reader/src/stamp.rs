@@ -36,7 +36,8 @@ fn digits(text: &[u8], min: usize, max: usize) -> Option<(u32, usize)> {
     if count < min {
         return None;
     }
-    let value = text.iter().take(count).fold(0_u32, |v, b| v.wrapping_mul(10).wrapping_add(u32::from(b - b'0')));
+    let value =
+        text.iter().take(count).fold(0_u32, |v, b| v.wrapping_mul(10).wrapping_add(u32::from(b - b'0')));
     Some((value, count))
 }
 
@@ -72,7 +73,10 @@ pub fn iso(text: &[u8]) -> Option<(RawStamp, usize)> {
     let (year, _) = digits(text, 4, 4)?;
     let (month, _) = digits(text.get(5..)?, 2, 2)?;
     let (day, _) = digits(text.get(8..)?, 2, 2)?;
-    if text.get(4) != Some(&b'-') || text.get(7) != Some(&b'-') || !matches!(text.get(10), Some(b'T' | b' ' | b'_')) {
+    if text.get(4) != Some(&b'-')
+        || text.get(7) != Some(&b'-')
+        || !matches!(text.get(10), Some(b'T' | b' ' | b'_'))
+    {
         return None;
     }
     let (of_day, uncertainty, length) = time_of_day(text.get(11..)?)?;
@@ -123,7 +127,9 @@ pub fn syslog(text: &[u8]) -> Option<(RawStamp, usize)> {
 
 /// `Wed Jan 27 23:04:35 2021` (ctime) or `Jan 27 2021 23:04:35` (fabric manager): stamp and length.
 pub fn ctime(text: &[u8]) -> Option<(RawStamp, usize)> {
-    let weekday = text.get(..4).is_some_and(|w| w.get(3) == Some(&b' ') && WEEKDAYS.contains(&w.get(..3).unwrap_or(b"")));
+    let weekday = text
+        .get(..4)
+        .is_some_and(|w| w.get(3) == Some(&b' ') && WEEKDAYS.contains(&w.get(..3).unwrap_or(b"")));
     if weekday {
         let (mut stamp, length) = syslog(text.get(4..)?)?;
         let (year, _) = digits(text.get(4 + length + 1..)?, 4, 4)?;
@@ -146,7 +152,8 @@ pub fn month_day(text: &[u8]) -> Option<(RawStamp, usize)> {
         return None;
     }
     let (of_day, uncertainty, time_length) = time_of_day(text.get(length + 1..)?)?;
-    let stamp = RawStamp { year: None, month: number / 100, day: number % 100, of_day, offset: None, uncertainty };
+    let stamp =
+        RawStamp { year: None, month: number / 100, day: number % 100, of_day, offset: None, uncertainty };
     valid(stamp).map(|s| (s, length + 1 + time_length))
 }
 
@@ -208,7 +215,15 @@ mod tests {
 
     #[test]
     fn what_is_no_stamp() {
-        for text in ["", "2026-13-02T20:41:54", "2026-11-02", "2026-11-02T25:00:00", "1302 12:00:00", "032 12:00:00", "x"] {
+        for text in [
+            "",
+            "2026-13-02T20:41:54",
+            "2026-11-02",
+            "2026-11-02T25:00:00",
+            "1302 12:00:00",
+            "032 12:00:00",
+            "x",
+        ] {
             assert!(iso(text.as_bytes()).is_none() && month_day(text.as_bytes()).is_none(), "{text}");
         }
         assert!(syslog(b"Foo 18 17:26:39").is_none());

@@ -44,8 +44,11 @@ pub(crate) fn write(page: &mut Page, finding: &Finding, clock: Clock) {
     for row in shown {
         let pad =
             |text: &str, to: usize| if to == 0 { String::new() } else { format!("{:<to$}  ", cut(text, to)) };
-        for (i, line) in wrap(&row.text, page.room().saturating_sub(before).max(NARROWEST)).into_iter().enumerate() {
-            let lead = if i == 0 { pad(&row.time, time) + &pad(&row.place, place) } else { " ".repeat(before) };
+        for (i, line) in
+            wrap(&row.text, page.room().saturating_sub(before).max(NARROWEST)).into_iter().enumerate()
+        {
+            let lead =
+                if i == 0 { pad(&row.time, time) + &pad(&row.place, place) } else { " ".repeat(before) };
             page.row(vec![span(Tone::Plain, lead), span(row.tone, line)]);
         }
     }

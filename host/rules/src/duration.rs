@@ -29,8 +29,9 @@ impl Span {
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<'de, str>::deserialize(deserializer)?;
-        Self::parse(&text)
-            .ok_or_else(|| D::Error::custom(format!("'{text}' is not a duration: write 500ms, 30s, 15m, 2h or 1d")))
+        Self::parse(&text).ok_or_else(|| {
+            D::Error::custom(format!("'{text}' is not a duration: write 500ms, 30s, 15m, 2h or 1d"))
+        })
     }
 }
 

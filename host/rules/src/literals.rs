@@ -74,7 +74,9 @@ fn capture_names(hir: &Hir, out: &mut Vec<String>) {
             capture_names(&capture.sub, out);
         }
         HirKind::Repetition(repetition) => capture_names(&repetition.sub, out),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().for_each(|p| capture_names(p, out)),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => {
+            parts.iter().for_each(|p| capture_names(p, out))
+        }
         _ => {}
     }
 }
@@ -130,7 +132,8 @@ fn best(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 /// The set whose shortest literal is longer; of equals the one with fewer alternatives, then the first.
 fn better(a: Vec<Vec<u8>>, b: Vec<Vec<u8>>) -> Vec<Vec<u8>> {
     // Beyond a dozen bytes more length does not make a literal rarer, but more alternatives cost.
-    let score = |set: &[Vec<u8>]| (set.iter().map(Vec::len).min().unwrap_or(0).min(12), usize::MAX - set.len());
+    let score =
+        |set: &[Vec<u8>]| (set.iter().map(Vec::len).min().unwrap_or(0).min(12), usize::MAX - set.len());
     if score(&b) > score(&a) { b } else { a }
 }
 

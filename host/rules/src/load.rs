@@ -14,7 +14,8 @@ use crate::wildcard::is_well_formed;
 pub const MIN_LITERAL: usize = 4;
 /// Longest pack text in bytes.
 pub const MAX_PACK: usize = 4 << 20;
-const PLACES: &[&str] = &["node", "rank", "local_rank", "gpu", "gpu_index", "process", "component", "link", "port"];
+const PLACES: &[&str] =
+    &["node", "rank", "local_rank", "gpu", "gpu_index", "process", "component", "link", "port"];
 
 /// A pack that was read and checked by itself.
 #[derive(Debug, Clone)]
@@ -73,18 +74,23 @@ fn check(pack: &Pack, module: Option<&str>) -> (Vec<String>, Vec<Analysis>) {
     let mut problems = Vec::new();
     let mut analyses = Vec::with_capacity(pack.signatures.len());
     let name = &pack.pack.name;
-    if name.is_empty() || name.len() > 32 || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-') {
+    if name.is_empty()
+        || name.len() > 32
+        || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+    {
         problems.push(format!("[pack] name '{name}': write 1 to 32 of a-z, 0-9 and -"));
     }
     for anchor in &pack.anchors {
         if without_digits(anchor.as_bytes()).len() < MIN_LITERAL {
-            problems.push(format!("anchor '{anchor}' has no {MIN_LITERAL} bytes in a row that are no digits"));
+            problems
+                .push(format!("anchor '{anchor}' has no {MIN_LITERAL} bytes in a row that are no digits"));
         }
     }
     for symptom in &pack.symptoms {
         let at = format!("symptom '{}'", symptom.id);
         if !is_well_formed(&symptom.id, true) {
-            problems.push(format!("{at}: an id is dotted lower-case words, at most 64 bytes, such as xid.149"));
+            problems
+                .push(format!("{at}: an id is dotted lower-case words, at most 64 bytes, such as xid.149"));
         }
         if symptom.title.is_empty() {
             problems.push(format!("{at}: needs a title"));
@@ -95,7 +101,8 @@ fn check(pack: &Pack, module: Option<&str>) -> (Vec<String>, Vec<Analysis>) {
             }
             (Some(domain), Some(sub), role) => match sub_domain(sub) {
                 Some(known) if known.domain != domain => {
-                    problems.push(format!("{at}: sub_domain '{sub}' belongs to domain {}", known.domain.name()));
+                    problems
+                        .push(format!("{at}: sub_domain '{sub}' belongs to domain {}", known.domain.name()));
                 }
                 None if module.is_none() && !sub.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') => {
                     problems.push(format!("{at}: sub_domain '{sub}' is not a lower-case word"));
@@ -130,16 +137,27 @@ fn check(pack: &Pack, module: Option<&str>) -> (Vec<String>, Vec<Analysis>) {
 #[must_use]
 pub fn signature_name(signature: &Signature, index: usize) -> String {
     signature.id.clone().unwrap_or_else(|| {
-        format!("{}#{}", signature.symptom.as_deref().or(signature.module.as_deref()).unwrap_or("?"), index + 1)
+        format!(
+            "{}#{}",
+            signature.symptom.as_deref().or(signature.module.as_deref()).unwrap_or("?"),
+            index + 1
+        )
     })
 }
 
-fn check_signature(signature: &Signature, name: &str, module: Option<&str>, problems: &mut Vec<String>) -> Analysis {
+fn check_signature(
+    signature: &Signature,
+    name: &str,
+    module: Option<&str>,
+    problems: &mut Vec<String>,
+) -> Analysis {
     let at = format!("signature '{name}'");
     match (signature.symptom.as_deref(), signature.module.as_deref()) {
         (Some(_), None) => {}
         (None, Some("self")) if module.is_some() => {}
-        (None, Some("self")) => problems.push(format!("{at}: module = \"self\" is for packs that a rule module returns")),
+        (None, Some("self")) => {
+            problems.push(format!("{at}: module = \"self\" is for packs that a rule module returns"))
+        }
         _ => problems.push(format!("{at}: needs exactly one of symptom = \"...\" and module = \"self\"")),
     }
     if signature.sources.is_empty() {
@@ -163,7 +181,9 @@ fn check_signature(signature: &Signature, name: &str, module: Option<&str>, prob
     }
     let captures = &analysis.captures;
     let onset = signature.onset.iter().flat_map(|o| o.before_ms.iter().chain(&o.before_s));
-    for capture in signature.key.iter().chain(signature.place.values()).chain(signature.facts.values()).chain(onset) {
+    for capture in
+        signature.key.iter().chain(signature.place.values()).chain(signature.facts.values()).chain(onset)
+    {
         if !captures.iter().any(|c| c == capture) {
             problems.push(format!("{at}: the pattern has no capture named '{capture}'"));
         }
@@ -229,7 +249,8 @@ mod tests {
 
     #[test]
     fn a_typing_error_is_shown_with_its_line() {
-        let all = problems("[pack]\nname = \"a\"\nversion = \"1\"\n[[symptom]]\nid = \"x.y\"\nrol = \"cause\"\n");
+        let all =
+            problems("[pack]\nname = \"a\"\nversion = \"1\"\n[[symptom]]\nid = \"x.y\"\nrol = \"cause\"\n");
         assert!(all.contains("line 6") && all.contains("rol"), "{all}");
     }
 }

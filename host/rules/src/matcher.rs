@@ -180,10 +180,13 @@ impl Matcher {
                         Vec::new()
                     }
                     Block::Line | Block::ThreeLines => {
-                        let analysis = pack.analyses.get(i).ok_or_else(|| format!("{id}: was not analysed"))?;
+                        let analysis =
+                            pack.analyses.get(i).ok_or_else(|| format!("{id}: was not analysed"))?;
                         let best = analysis.best.clone();
                         if best.iter().any(|l| without_digits(l).len() < MIN_LITERAL) {
-                            return Err(format!("{id}: requires no literal with {MIN_LITERAL} bytes in a row that are no digits"));
+                            return Err(format!(
+                                "{id}: requires no literal with {MIN_LITERAL} bytes in a row that are no digits"
+                            ));
                         }
                         chosen.extend(anchors_of(&best, &analysis.all, &shared));
                         best
@@ -211,7 +214,8 @@ impl Matcher {
                 probes.push(CompiledProbe {
                     id: format!("{}/{}", pack.pack.pack.name, spec.id),
                     sources: spec.sources.iter().map(|s| Source::parse(s)).collect(),
-                    literals: literals::required(&spec.pattern, MIN_LITERAL).map_err(|e| format!("{}: {e}", spec.id))?,
+                    literals: literals::required(&spec.pattern, MIN_LITERAL)
+                        .map_err(|e| format!("{}: {e}", spec.id))?,
                     pattern: LazyPattern::new(&spec.pattern),
                     spec: spec.clone(),
                 });

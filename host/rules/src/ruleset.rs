@@ -68,7 +68,10 @@ impl RuleSet {
             for symptom in &pack.pack.symptoms {
                 let defined = DefinedSymptom { pack: name.clone(), symptom: symptom.clone() };
                 if let Some(other) = symptoms.insert(symptom.id.clone(), defined) {
-                    problems.push(format!("symptom '{}' is defined by pack '{}' and pack '{name}'", symptom.id, other.pack));
+                    problems.push(format!(
+                        "symptom '{}' is defined by pack '{}' and pack '{name}'",
+                        symptom.id, other.pack
+                    ));
                 }
             }
             for (i, cause) in pack.pack.causes.iter().enumerate() {

@@ -17,7 +17,8 @@ pub fn is_well_formed(text: &str, star: bool) -> bool {
     !body.is_empty()
         && text.len() <= 64
         && body.split('.').all(|part| {
-            !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+            !part.is_empty()
+                && part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
         })
 }
 

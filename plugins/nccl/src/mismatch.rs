@@ -13,7 +13,6 @@ pub const SYMPTOM: &str = "nccl.collective_mismatch";
 /// Most ranks that are named at one number.
 const MOST: u64 = 16;
 
-
 /// Operations between two ranks or of several at once: their numbers say nothing about others.
 const NOT_COLLECTIVE: &[&str] = &["SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN"];
 

@@ -16,7 +16,10 @@ use crate::pipeline::{self, timing::Timing};
 pub fn run(options: &DiagnoseOptions) -> anyhow::Result<ExitCode> {
     let mut timing = Timing::default();
     if let Some(threads) = options.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(threads.clamp(1, 1024)).build_global().context("cannot start threads")?;
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads.clamp(1, 1024))
+            .build_global()
+            .context("cannot start threads")?;
     }
     let generation = Generation::load(&options.rules)?;
     timing.mark("load");

@@ -21,7 +21,10 @@ pub fn run(options: &ExplainOptions) -> anyhow::Result<ExitCode> {
         CodeKind::Sxid => "sxid",
     };
     let Some(code) = explain(&generation.rules, kind, options.number) else {
-        bail!("{kind} {} is in no pack; `firstfault explain {kind} N` knows the numbers of the vendor's catalogue", options.number);
+        bail!(
+            "{kind} {} is in no pack; `firstfault explain {kind} N` knows the numbers of the vendor's catalogue",
+            options.number
+        );
     };
     super::print(&firstfault_render::explanation(&code, &super::text_options(Color::Auto)))?;
     Ok(ExitCode::SUCCESS)
@@ -37,8 +40,12 @@ fn explain(rules: &RuleSet, kind: &str, number: u32) -> Option<CodeExplanation> 
     }
     let symptom = &rules.symptom(&id)?.symptom;
     let column = |name: &str| row.and_then(|r| r.get(name)).filter(|v| !v.is_empty()).cloned();
-    let mut explained_by: Vec<String> =
-        rules.causes().iter().filter(|c| has_effect(&c.cause, &id)).flat_map(|c| c.cause.by.clone()).collect();
+    let mut explained_by: Vec<String> = rules
+        .causes()
+        .iter()
+        .filter(|c| has_effect(&c.cause, &id))
+        .flat_map(|c| c.cause.by.clone())
+        .collect();
     // What any fault can lead to, anywhere in the job, says nothing about this one.
     let near = |place: Where| place != Where::AnyRankOfJob;
     let mut explains: Vec<String> = rules
@@ -72,6 +79,8 @@ fn explain(rules: &RuleSet, kind: &str, number: u32) -> Option<CodeExplanation> 
         action: symptom.action.clone(),
         explained_by,
         explains,
-        gpus: column("gpus").map_or_else(Vec::new, |g| g.split([',', ' ']).filter(|p| !p.is_empty()).map(str::to_owned).collect()),
+        gpus: column("gpus").map_or_else(Vec::new, |g| {
+            g.split([',', ' ']).filter(|p| !p.is_empty()).map(str::to_owned).collect()
+        }),
     })
 }

@@ -16,7 +16,9 @@ fn text_options(color: Color) -> TextOptions {
     let color = match color {
         Color::Always => true,
         Color::Never => false,
-        Color::Auto => io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+        Color::Auto => {
+            io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+        }
     };
     TextOptions { color, ..TextOptions::default() }
 }

@@ -39,7 +39,10 @@ pub fn attribute(generation: &Generation, case: Case) -> Attributed {
     let case = Arc::new(case);
     // A module that fails while refining contributes nothing at all: begin again without it.
     let graph = loop {
-        let made = by_module.iter().filter(|(module, _)| !failures.contains_key(*module)).flat_map(|(_, events)| events);
+        let made = by_module
+            .iter()
+            .filter(|(module, _)| !failures.contains_key(*module))
+            .flat_map(|(_, events)| events);
         let graph = Graph::new(plan.events.iter().chain(made), &case, rules);
         match refine(generation, &case, graph, &failures) {
             Ok(graph) => break graph,
@@ -73,10 +76,14 @@ fn extract(
         .par_iter()
         .filter_map(|batch| {
             let module = generation.modules.iter().find(|m| m.name() == batch.module)?;
-            let hits: Vec<RuleHit> = batch.hits.iter().filter_map(|i| rule_hit(case.hits.get(*i as usize)?, case, rules)).collect();
-            let events = module.extract(&hits, Arc::clone(&tables)).map(|drafts| {
-                drafts.into_iter().map(|draft| resolve_indices(draft, &batch.hits)).collect()
-            });
+            let hits: Vec<RuleHit> = batch
+                .hits
+                .iter()
+                .filter_map(|i| rule_hit(case.hits.get(*i as usize)?, case, rules))
+                .collect();
+            let events = module
+                .extract(&hits, Arc::clone(&tables))
+                .map(|drafts| drafts.into_iter().map(|draft| resolve_indices(draft, &batch.hits)).collect());
             Some((batch.module.as_str(), events))
         })
         .collect();
@@ -86,14 +93,19 @@ fn extract(
             Ok(events) => {
                 let unknown = events.iter().find(|e| rules.symptom(&e.symptom).is_none());
                 if let Some(event) = unknown {
-                    let why = format!("plugin '{module}' made an event of '{}', which no pack defines", event.symptom);
+                    let why = format!(
+                        "plugin '{module}' made an event of '{}', which no pack defines",
+                        event.symptom
+                    );
                     failures.entry(module.to_owned()).or_insert(("malformed".into(), why));
                 }
                 by_module.entry(module.to_owned()).or_default().extend(events);
             }
             // The first failure in canonical order is the one that is told.
             Err(failure) => {
-                failures.entry(module.to_owned()).or_insert((failure.status().to_owned(), failure.to_string()));
+                failures
+                    .entry(module.to_owned())
+                    .or_insert((failure.status().to_owned(), failure.to_string()));
             }
         }
     }
@@ -128,14 +140,16 @@ fn refine(
     failed: &Failures,
 ) -> Result<Graph, (String, (String, String))> {
     let rules = &generation.rules;
-    let modules: Vec<&Plugin> = generation.modules.iter().filter(|m| !failed.contains_key(m.name())).collect();
+    let modules: Vec<&Plugin> =
+        generation.modules.iter().filter(|m| !failed.contains_key(m.name())).collect();
     let mut view = Arc::new(GraphView::new(graph, Arc::clone(case)));
     for _ in 0..ROUNDS {
         let mut changed = 0;
         for module in &modules {
             let fail = |status: &str, why: String| (module.name().to_owned(), (status.to_owned(), why));
             let shared: Arc<dyn View> = Arc::<GraphView>::clone(&view);
-            let amendments = module.refine(shared, generation.tables()).map_err(|f| fail(f.status(), f.to_string()))?;
+            let amendments =
+                module.refine(shared, generation.tables()).map_err(|f| fail(f.status(), f.to_string()))?;
             if amendments.is_empty() {
                 continue;
             }

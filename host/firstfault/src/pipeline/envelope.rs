@@ -13,8 +13,10 @@ use crate::pipeline::attribute::Attributed;
 /// The finding holds a number that canonical JSON cannot.
 pub fn envelope(generation: &Generation, attributed: Attributed) -> anyhow::Result<Diagnosis> {
     let Attributed { case, graph } = attributed;
-    let (finding, evidence) =
-        rayon::join(|| firstfault_engine::conclude(&graph, &case, &generation.rules), || evidence_digest(&case));
+    let (finding, evidence) = rayon::join(
+        || firstfault_engine::conclude(&graph, &case, &generation.rules),
+        || evidence_digest(&case),
+    );
     let rules = generation.rules.generation().to_owned();
     let mut id = Digester::new("firstfault.diagnosis.id/1");
     id.part(evidence.as_bytes());

@@ -42,12 +42,15 @@ pub struct Gathered {
 /// A path that does not exist, or a context that is malformed.
 pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gathered> {
     let roots = roots(paths)?;
-    let labels: BTreeMap<String, String> = roots.iter().map(|(name, _, label)| (name.clone(), label.clone())).collect();
+    let labels: BTreeMap<String, String> =
+        roots.iter().map(|(name, _, label)| (name.clone(), label.clone())).collect();
     let grants = FileGrants::new(roots.into_iter().map(|(name, path, _)| (name, path)).collect())?;
     let capabilities = Capabilities { files: grants, deadline: DEADLINE };
     let mut plugins = generation.refused.clone();
     let connector = &generation.connector;
-    let contexts = connector.resolve(&[], &capabilities).with_context(|| format!("the connector '{}' failed", connector.name()))?;
+    let contexts = connector
+        .resolve(&[], &capabilities)
+        .with_context(|| format!("the connector '{}' failed", connector.name()))?;
     plugins.push(plugin_ref(connector, None));
     let context = contexts.into_iter().next().unwrap_or_default();
     let shared = Arc::new(context.clone());
@@ -66,7 +69,12 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
                 collectors.push(collector.name().to_owned());
                 for attachment in collected.attachments {
                     let prefix = labels.get(&attachment.root).map_or("", String::as_str);
-                    let name = stream_name(&attachment.labels, &format!("{prefix}{}", attachment.path), prefix, &context);
+                    let name = stream_name(
+                        &attachment.labels,
+                        &format!("{prefix}{}", attachment.path),
+                        prefix,
+                        &context,
+                    );
                     let part = attachment.labels.get("part").and_then(|p| p.parse().ok()).unwrap_or(0);
                     streams.entry(name).or_default().push((part, Arc::new(Attached(attachment))));
                 }
@@ -77,7 +85,8 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
                 }
                 for skipped in collected.skipped {
                     let prefix = labels.get(&skipped.root).map_or("", String::as_str);
-                    not_read.push(NotRead { path: format!("{prefix}{}", skipped.path), reason: skipped.reason });
+                    not_read
+                        .push(NotRead { path: format!("{prefix}{}", skipped.path), reason: skipped.reason });
                 }
             }
         }
@@ -114,7 +123,8 @@ fn roots(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, PathBuf, String)>> {
     let mut named = Vec::new();
     for path in paths {
         std::fs::metadata(path).with_context(|| format!("cannot read '{}'", path.display()))?;
-        let whole = std::fs::canonicalize(path).with_context(|| format!("cannot read '{}'", path.display()))?;
+        let whole =
+            std::fs::canonicalize(path).with_context(|| format!("cannot read '{}'", path.display()))?;
         let name = whole.file_name().map_or_else(|| "/".to_owned(), |n| n.to_string_lossy().into_owned());
         named.push((name, whole));
     }
@@ -139,13 +149,26 @@ fn roots(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, PathBuf, String)>> {
 /// A path without what all paths of its name have in common.
 fn distinct(path: &Path, named: &[(String, PathBuf)]) -> String {
     let Some(parent) = path.parent() else { return path.display().to_string() };
-    let others: Vec<&Path> = named.iter().filter(|(_, p)| p.file_name() == path.file_name()).filter_map(|(_, p)| p.parent()).collect();
+    let others: Vec<&Path> = named
+        .iter()
+        .filter(|(_, p)| p.file_name() == path.file_name())
+        .filter_map(|(_, p)| p.parent())
+        .collect();
     let common = parent.ancestors().find(|a| others.iter().all(|o| o.starts_with(a)));
     let shown = common.and_then(|c| parent.strip_prefix(c).ok()).unwrap_or(parent);
-    if path.is_file() { shown.display().to_string() } else { shown.join(path.file_name().unwrap_or_default()).display().to_string() }
+    if path.is_file() {
+        shown.display().to_string()
+    } else {
+        shown.join(path.file_name().unwrap_or_default()).display().to_string()
+    }
 }
 
-fn stream_name(labels: &BTreeMap<String, String>, fallback: &str, prefix: &str, context: &ExecutionContext) -> StreamName {
+fn stream_name(
+    labels: &BTreeMap<String, String>,
+    fallback: &str,
+    prefix: &str,
+    context: &ExecutionContext,
+) -> StreamName {
     let node = labels.get("node").map(|n| context.node_named(n).unwrap_or(n).to_owned());
     StreamName {
         source: Source::parse(labels.get("source").map_or("", String::as_str)),

@@ -22,7 +22,11 @@ use timing::Timing;
 ///
 /// # Errors
 /// A path that cannot be read, or a context that is malformed.
-pub fn diagnose(generation: &Generation, paths: &[PathBuf], timing: &mut Timing) -> anyhow::Result<Diagnosis> {
+pub fn diagnose(
+    generation: &Generation,
+    paths: &[PathBuf],
+    timing: &mut Timing,
+) -> anyhow::Result<Diagnosis> {
     let gathered = gather::gather(generation, paths)?;
     timing.mark("collect");
     let reading = firstfault_reader::read(

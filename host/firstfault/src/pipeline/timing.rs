@@ -26,8 +26,13 @@ impl Timing {
     /// `load 3 ms, read 120 ms, ...`
     #[must_use]
     pub fn report(&self) -> String {
-        let parts: Vec<String> =
-            self.stages.iter().map(|(stage, took)| format!("{stage} {}.{:01} ms", took.as_millis(), took.subsec_micros() / 100 % 10)).collect();
+        let parts: Vec<String> = self
+            .stages
+            .iter()
+            .map(|(stage, took)| {
+                format!("{stage} {}.{:01} ms", took.as_millis(), took.subsec_micros() / 100 % 10)
+            })
+            .collect();
         parts.join(", ")
     }
 }

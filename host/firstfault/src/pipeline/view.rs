@@ -61,7 +61,8 @@ fn shown(id: u32, event: &Event) -> ViewEvent {
 impl View for GraphView {
     fn groups(&self, symptom: &str, offset: u32, limit: u32) -> Vec<ViewGroup> {
         let shown = self.groups.matching(symptom).map(|(id, group)| {
-            let onsets: Vec<i64> = group.events(&self.graph).filter_map(|(_, e)| e.onset).map(|o| o.from.0).collect();
+            let onsets: Vec<i64> =
+                group.events(&self.graph).filter_map(|(_, e)| e.onset).map(|o| o.from.0).collect();
             ViewGroup {
                 id,
                 symptom: group.symptom.clone(),
@@ -96,7 +97,12 @@ impl View for GraphView {
         let kind = Source::parse(source);
         let nodes = self.case.context.nodes.iter().map(|node| {
             let (status, lines) = self.case.coverage_of(&kind, &node.name);
-            ViewCoverage { source: source.to_owned(), node: node.name.clone(), status: status.name().to_owned(), lines }
+            ViewCoverage {
+                source: source.to_owned(),
+                node: node.name.clone(),
+                status: status.name().to_owned(),
+                lines,
+            }
         });
         page(nodes, offset, limit)
     }

@@ -42,13 +42,16 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut V
         match keyword.as_str() {
             "$schema" | "$defs" | "title" | "description" | "default" | "format" => {}
             "$ref" => {
-                let pointer = rule.as_str().and_then(|r| r.strip_prefix('#')).expect("a reference within the schema");
+                let pointer =
+                    rule.as_str().and_then(|r| r.strip_prefix('#')).expect("a reference within the schema");
                 check(root, root.pointer(pointer).expect("what is referred to"), value, at, problems);
             }
             "type" => check_type(rule, value, at, problems),
             "const" if rule != value => problems.push(format!("{at}: {value} is not {rule}")),
             "const" => {}
-            "enum" if !array(rule).contains(value) => problems.push(format!("{at}: {value} is none of {rule}")),
+            "enum" if !array(rule).contains(value) => {
+                problems.push(format!("{at}: {value} is none of {rule}"))
+            }
             "enum" => {}
             "minimum" if value.as_f64() < rule.as_f64() && value.is_number() => {
                 problems.push(format!("{at}: {value} is below {rule}"));
@@ -73,7 +76,14 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, problems: &mut V
     }
 }
 
-fn check_choice(root: &Value, keyword: &str, rule: &Value, value: &Value, at: &str, problems: &mut Vec<String>) {
+fn check_choice(
+    root: &Value,
+    keyword: &str,
+    rule: &Value,
+    value: &Value,
+    at: &str,
+    problems: &mut Vec<String>,
+) {
     let fits = |choice: &&Value| {
         let mut wrong = Vec::new();
         check(root, choice, value, at, &mut wrong);
@@ -98,7 +108,9 @@ fn check_members(
         let at = format!("{at}.{key}");
         match (keyword, named.and_then(|n| n.get(key)), &rules[keyword]) {
             ("properties", Some(own), _) => check(root, own, member, &at, problems),
-            ("additionalProperties", None, Value::Bool(false)) => problems.push(format!("{at}: is not known")),
+            ("additionalProperties", None, Value::Bool(false)) => {
+                problems.push(format!("{at}: is not known"))
+            }
             ("additionalProperties", None, other) => check(root, other, member, &at, problems),
             _ => {}
         }
