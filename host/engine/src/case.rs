@@ -8,6 +8,7 @@ use firstfault_model::diagnosis::{LimitReached, NotRead, PluginRef};
 use firstfault_model::hit::{Hit, ProgressMark};
 use firstfault_model::source::Source;
 use firstfault_model::stream::Stream;
+use firstfault_model::time::MINUTE;
 
 /// The evidence of one attempt, in canonical order.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +36,9 @@ pub struct Case {
 /// Coverage by source and node.
 #[derive(Debug, Clone, Default)]
 pub struct CoverageIndex(OnceLock<BTreeMap<(Source, String), (NodeCoverage, u64)>>);
+
+/// How long a log may be silent at its end and still count as whole.
+const QUIET: i64 = 30 * MINUTE;
 
 /// How complete one source is on one node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,14 +69,21 @@ impl Case {
     pub fn coverage_of(&self, source: &Source, node: &str) -> (NodeCoverage, u64) {
         let index = self.index.0.get_or_init(|| {
             let mut index: BTreeMap<(Source, String), (NodeCoverage, u64)> = BTreeMap::new();
+            let end = self.context.document.end;
             for stream in self.streams.iter().filter(|s| s.stats.lines > 0) {
                 let Some(node) = &stream.name.node else { continue };
-                let whole = stream.stats.error.is_none()
-                    && stream.stats.loss_markers == 0
-                    && stream.stats.dropped == 0;
+                let stats = &stream.stats;
+                // Without a line near the end it may have been cut off before.
+                let to_the_end = match (end, stats.last) {
+                    (Some(end), Some(last)) => stats.last_assumed || last >= end.shifted(-QUIET),
+                    _ => true,
+                };
+                let whole =
+                    stats.error.is_none() && stats.loss_markers == 0 && stats.dropped == 0 && to_the_end;
                 let status = if whole { NodeCoverage::Complete } else { NodeCoverage::Partial };
                 // A system log holds the kernel's lines too.
-                let also = (stream.name.source == Source::Syslog).then_some(Source::Kernel);
+                let also =
+                    (stream.name.source == Source::Syslog && stats.kernel_lines).then_some(Source::Kernel);
                 for source in [Some(stream.name.source.clone()), also].into_iter().flatten() {
                     let entry = index.entry((source, node.clone())).or_insert((NodeCoverage::Missing, 0));
                     *entry = (entry.0.max(status), entry.1 + stream.stats.lines);

@@ -16,11 +16,16 @@ use crate::{confidence, coverage, decision, document, missing, summary, suspects
 
 /// Concludes. The finding depends on the case and the rules alone.
 #[must_use]
-pub fn conclude(graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
+pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
     let seen = Seen::of(case);
-    let judgement = roots::judge(graph, case, rules, &seen);
+    let dismissed = roots::dismissed(graph, case, rules, &seen);
+    graph.dismiss(|cause| dismissed.contains_key(&cause));
+    let graph = &*graph;
+    let mut judgement = roots::judge(graph, case, rules, &seen, &dismissed);
+    let too_many = judgement.roots.len().saturating_sub(roots::MAX_ROOTS) as u64;
+    judgement.roots.truncate(roots::MAX_ROOTS);
     let accused = if judgement.verdict == Verdict::Undetermined {
-        suspects::accused(graph, rules, &judgement, &seen)
+        suspects::accused(graph, case, rules, &judgement, &seen)
     } else {
         Vec::new()
     };
@@ -51,6 +56,7 @@ pub fn conclude(graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
         .iter()
         .filter(|s| s.role == Role::Effect.name() || s.role == Role::Either.name())
         .filter(|s| !s.symptom.ends_with(".silent_rank"))
+        .filter(|s| root_causes.is_empty() || !s.caused_by.is_empty())
         .max_by_key(|s| (s.rank_count, s.node_count, s.count))
         .map(|s| s.title.as_str());
     let summary = summary::summary(&summary::Parts {
@@ -64,6 +70,13 @@ pub fn conclude(graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
         still_since: seen.hang.as_ref().and_then(|h| h.since),
     });
     let mut limits = case.limits.clone();
+    if too_many > 0 {
+        limits.push(LimitReached {
+            what: "root causes".into(),
+            cap: roots::MAX_ROOTS as u64,
+            dropped: too_many,
+        });
+    }
     if graph.dropped > 0 {
         limits.push(LimitReached { what: "events".into(), cap: MAX_EVENTS as u64, dropped: graph.dropped });
     }

@@ -33,6 +33,18 @@ pub fn confidence(
             "the workload printed it; the log that should have it was not collected".into(),
         );
     }
+    if event.unproven {
+        return (
+            Confidence::Suspected,
+            "the line has no prefix of the kernel: the workload may have printed it".into(),
+        );
+    }
+    if event.onset.is_none() && !case.context.nodes.is_empty() {
+        return (
+            Confidence::Suspected,
+            "its lines carry no time that could be compared with the others".into(),
+        );
+    }
     let ends_by_clock = event.definition(rules).and_then(|d| d.terminal).is_some();
     if ends_by_clock
         && event.domain(rules) == firstfault_model::taxonomy::Domain::Scheduler
@@ -74,6 +86,9 @@ pub fn confidence(
     }
     if let Some(gap) = gaps.iter().find(|g| g.could_contradict) {
         return (Confidence::Suspected, format!("{} was not collected and could contradict it", gap.what));
+    }
+    if root.effects.is_empty() && !event.definition(rules).is_some_and(|d| d.fatal || d.terminal.is_some()) {
+        return (Confidence::Probable, "first-hand, but nothing that was seen follows from it".into());
     }
     if covered == nodes && event.onset.is_some_and(|o| o.is_decisive()) {
         let source = source.map_or_else(String::new, |s| s.name().replace('_', " "));

@@ -12,8 +12,9 @@ use firstfault_rules::pack::Symptom;
 use firstfault_rules::ruleset::RuleSet;
 
 use crate::case::Case;
-use crate::event::Event;
+use crate::event::{Event, Scope};
 use crate::graph::Graph;
+use crate::order::TIE;
 use crate::roots::{Judgement, Root};
 
 const fn fault_class(domain: Domain) -> FaultClass {
@@ -161,24 +162,37 @@ fn exclusion(
     })
 }
 
-/// The driver's own advice for the GPU, by its code: the most drastic one that was given.
+/// The driver's own advice for the GPU, by its code, since the fault began: the most drastic one.
 fn driver_advice(graph: &Graph, event: &Event) -> Option<ExcludeAction> {
     let gpu = event.place.gpu.as_ref()?;
-    let codes = graph
-        .events
-        .iter()
-        .filter(|e| e.place.gpu.as_ref() == Some(gpu) && e.place.node == event.place.node && !e.quoted);
-    let code = codes.filter_map(|e| e.facts.get("action_code")?.trim_start_matches("0x").parse::<u32>().ok());
+    let since = event.onset.map(|o| o.from.shifted(-TIE));
+    let codes = graph.events.iter().filter(|e| {
+        let after = match (e.last_seen, since) {
+            (Some(seen), Some(since)) => seen >= since,
+            _ => true,
+        };
+        e.place.gpu.as_ref() == Some(gpu)
+            && e.place.node == event.place.node
+            && !e.quoted
+            && e.scope == Scope::In
+            && after
+    });
+    let code = |text: &str| match text.strip_prefix("0x") {
+        Some(hex) => u32::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    };
     // Reboot before reset before drain and reset before drain.
-    code.filter_map(|c| match c {
-        2 => Some((0, ExcludeAction::Reboot)),
-        1 | 4 => Some((1, ExcludeAction::ResetGpu)),
-        3 => Some((2, ExcludeAction::Drain)),
-        5 => Some((3, ExcludeAction::Inspect)),
-        _ => None,
-    })
-    .min()
-    .map(|(_, action)| action)
+    codes
+        .filter_map(|e| code(e.facts.get("action_code")?))
+        .filter_map(|c| match c {
+            2 => Some((0, ExcludeAction::Reboot)),
+            1 | 4 => Some((1, ExcludeAction::ResetGpu)),
+            3 => Some((2, ExcludeAction::Drain)),
+            5 => Some((3, ExcludeAction::Inspect)),
+            _ => None,
+        })
+        .min()
+        .map(|(_, action)| action)
 }
 
 /// What the root causes blame; nothing for faults that are no place's.

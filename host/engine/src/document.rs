@@ -86,7 +86,7 @@ pub fn place_fields(events: &[&Event], case: &Case, domain: Domain) -> PlaceFiel
 
 fn onset(event: &Event) -> Option<Onset> {
     let onset = event.onset?;
-    let to = if onset.to.0 == i64::MAX { onset.from } else { onset.to };
+    let to = (onset.to.0 != i64::MAX).then_some(onset.to);
     Some(Onset {
         from: onset.from,
         to,

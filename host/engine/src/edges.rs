@@ -1,15 +1,16 @@
 //! Edges of the cause graph: what the packs declare, what lines state, what rule modules add.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::event::Basis;
+use firstfault_model::place::PciBusId;
 use firstfault_rules::pack::{Role, Where};
 use firstfault_rules::ruleset::{DeclaredCause, RuleSet, has_cause, has_effect};
 
 use crate::event::{Event, Scope};
 use crate::order;
 
-/// Most causes that are tried for one effect under one rule; the earliest come first.
+/// Most causes that are tried for one effect under one rule: the earliest and the latest within its window.
 const MAX_TRIED: usize = 64;
 /// Most edges into one effect; the strongest are kept.
 const MAX_EDGES: usize = 8;
@@ -58,14 +59,14 @@ pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
         causes.sort_by_key(|i| {
             events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first, *i))
         });
-        let places = Places::of(declared.cause.place, &causes, events);
+        let places = Places::of(declared, &causes, events, rules);
         for (id, effects) in by_symptom.iter().filter(|(id, _)| has_effect(&declared.cause, id)) {
             for &effect in effects {
                 let Some(event) = events.get(effect as usize) else { continue };
                 if matches!(event.role, Role::Benign) || event.scope != Scope::In {
                     continue;
                 }
-                let found = places.candidates(event).iter().take(MAX_TRIED).filter_map(|&cause| {
+                let found = places.candidates(event).into_iter().filter_map(|cause| {
                     let other = events.get(cause as usize)?;
                     (cause != effect && !(other.symptom == **id && same_spot(other, event)))
                         .then(|| judge(other, event, declared, cause, effect, rules))
@@ -75,13 +76,13 @@ pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
             }
         }
     }
-    stated(events, &by_symptom, &mut edges);
+    stated(events, &mut edges);
     let mut all = Vec::new();
     for (_, mut list) in edges {
         list.sort();
         list.dedup_by_key(|e| e.cause);
         // One edge for each cause, the strongest; then the strongest of all.
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         list.retain(|e| seen.insert(e.cause));
         list.truncate(MAX_EDGES);
         all.extend(list);
@@ -90,34 +91,86 @@ pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
 }
 
 /// Causes by the place that a rule asks for.
-enum Places<'a> {
-    All(&'a [u32]),
-    Keyed(Where, BTreeMap<String, Vec<u32>>),
+struct Places {
+    place: Where,
+    before: i64,
+    after: i64,
+    by_key: BTreeMap<String, Shelf>,
 }
 
-impl<'a> Places<'a> {
-    fn of(place: Where, causes: &'a [u32], events: &[Event]) -> Self {
-        if place == Where::AnyRankOfJob {
-            return Self::All(causes);
-        }
-        let mut map: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+/// Causes at one place.
+#[derive(Default)]
+struct Shelf {
+    /// By the start of their onset.
+    timed: Vec<(i64, u32)>,
+    /// Those that any later effect may follow from.
+    lasting: Vec<u32>,
+    /// Those without a time.
+    untimed: Vec<u32>,
+}
+
+impl Places {
+    fn of(declared: &DeclaredCause, causes: &[u32], events: &[Event], rules: &RuleSet) -> Self {
+        let place = declared.cause.place;
+        let mut by_key: BTreeMap<String, Shelf> = BTreeMap::new();
         for &cause in causes {
             let Some(event) = events.get(cause as usize) else { continue };
-            for key in cause_keys(place, event) {
-                map.entry(key).or_default().push(cause);
+            let keys =
+                if place == Where::AnyRankOfJob { vec![String::new()] } else { cause_keys(place, event) };
+            for key in keys {
+                let shelf = by_key.entry(key).or_default();
+                match event.onset {
+                    None => shelf.untimed.push(cause),
+                    Some(_) if outlasts(event, place, rules) => shelf.lasting.push(cause),
+                    Some(onset) => shelf.timed.push((onset.from.0, cause)),
+                }
             }
         }
-        Self::Keyed(place, map)
+        let window = declared.cause.within;
+        Self { place, before: window.before.0, after: window.after.0, by_key }
     }
 
-    fn candidates(&self, effect: &Event) -> &[u32] {
-        match self {
-            Self::All(all) => all,
-            Self::Keyed(place, map) => {
-                effect_keys(*place, effect).iter().find_map(|k| map.get(k)).map_or(&[], Vec::as_slice)
+    /// Causes that may lie within the window of an effect: of many the earliest and the latest.
+    fn candidates(&self, effect: &Event) -> Vec<u32> {
+        let keys = if self.place == Where::AnyRankOfJob {
+            vec![String::new()]
+        } else {
+            effect_keys(self.place, effect)
+        };
+        let Some(shelf) = keys.iter().find_map(|k| self.by_key.get(k)) else { return Vec::new() };
+        let mut out: Vec<u32> = Vec::new();
+        let mut few = |list: &mut dyn DoubleEndedIterator<Item = u32>, count: usize| {
+            let mut taken: Vec<u32> = Vec::new();
+            if count > MAX_TRIED {
+                taken.extend(list.take(MAX_TRIED / 2));
+                taken.extend(list.rev().take(MAX_TRIED / 2));
+            } else {
+                taken.extend(list);
             }
-        }
+            out.extend(taken);
+        };
+        let timed = match effect.onset {
+            // Causes whose own interval is wide are few; those begin before the window and still reach into it.
+            Some(onset) => {
+                let reach = order::WIDEST;
+                let first = onset.from.0.saturating_sub(self.before).saturating_sub(reach);
+                let last = onset.to.0.saturating_add(self.after).saturating_add(reach);
+                let start = shelf.timed.partition_point(|(t, _)| *t < first);
+                let end = shelf.timed.partition_point(|(t, _)| *t <= last);
+                shelf.timed.get(start..end).unwrap_or(&[])
+            }
+            None => shelf.timed.as_slice(),
+        };
+        few(&mut timed.iter().map(|(_, i)| *i), timed.len());
+        few(&mut shelf.lasting.iter().copied(), shelf.lasting.len());
+        few(&mut shelf.untimed.iter().copied(), shelf.untimed.len());
+        out
     }
+}
+
+/// Whether a cause may explain what comes long after it: its state lasts, and the effect is at its place.
+fn outlasts(cause: &Event, place: Where, rules: &RuleSet) -> bool {
+    place != Where::AnyRankOfJob && cause.definition(rules).is_some_and(|d| d.lasting)
 }
 
 /// A place without a node is a place in its stream.
@@ -168,7 +221,7 @@ fn judge(
     rules: &RuleSet,
 ) -> Option<Edge> {
     let window = declared.cause.within;
-    let lasting = cause.definition(rules).is_some_and(|d| d.lasting);
+    let lasting = outlasts(cause, declared.cause.place, rules);
     // What the workload quotes explains nothing outside of its own output.
     if cause.quoted && cause.place.node != effect.place.node {
         return None;
@@ -190,8 +243,8 @@ fn judge(
         None => {
             let same_stream = cause.first.stream == effect.first.stream;
             let later = same_stream && cause.first > effect.first;
-            // Without times only what can be nothing but an effect is explained by what stands after it.
-            if later && effect.role != Role::Effect {
+            // Without times only what can be nothing but an effect is explained by what stands after it or elsewhere.
+            if (later || !same_stream) && effect.role != Role::Effect {
                 return None;
             }
             unordered = later || !same_stream;
@@ -206,26 +259,27 @@ fn judge(
 }
 
 /// Edges that lines state: "caused by previous Xid 149".
-fn stated(events: &[Event], by_symptom: &BTreeMap<&str, Vec<u32>>, edges: &mut BTreeMap<u32, Vec<Edge>>) {
-    for (i, effect) in events.iter().enumerate() {
+fn stated(events: &[Event], edges: &mut BTreeMap<u32, Vec<Edge>>) {
+    type Spot<'a> = (&'a str, String, Option<&'a PciBusId>);
+    let mut by_spot: BTreeMap<Spot<'_>, Vec<u32>> = BTreeMap::new();
+    let named: BTreeSet<&str> =
+        events.iter().filter_map(|e| e.facts.get("caused_by").map(String::as_str)).collect();
+    for (i, event) in (0_u32..).zip(events) {
+        if event.scope == Scope::In && named.contains(event.symptom.as_str()) {
+            by_spot.entry((&event.symptom, node_key(event), event.place.gpu.as_ref())).or_default().push(i);
+        }
+    }
+    for (index, effect) in (0_u32..).zip(events) {
         let Some(named) = effect.facts.get("caused_by") else { continue };
-        let Ok(index) = u32::try_from(i) else { break };
-        let causes = by_symptom.get(named.as_str()).map_or(&[][..], Vec::as_slice);
-        let at_place = causes.iter().copied().filter(|c| {
-            events.get(*c as usize).is_some_and(|cause| {
-                *c != index
-                    && node_key(cause) == node_key(effect)
-                    && cause.place.gpu == effect.place.gpu
-                    && cause.scope == Scope::In
-            })
-        });
-        // The nearest one before it, else the nearest after it.
-        let nearest = at_place.min_by_key(|c| {
-            events
-                .get(*c as usize)
-                .map(|cause| (cause.first > effect.first, cause.first.offset.abs_diff(effect.first.offset)))
-        });
-        if let Some(cause) = nearest {
+        let Some(causes) = by_spot.get(&(named.as_str(), node_key(effect), effect.place.gpu.as_ref())) else {
+            continue;
+        };
+        // Numbers are in canonical order: the nearest one before it, else the nearest after it.
+        let at = causes.partition_point(|c| *c < index);
+        let before = at.checked_sub(1).and_then(|i| causes.get(i));
+        if let Some(&cause) =
+            before.or_else(|| causes.get(at..).and_then(|rest| rest.iter().find(|c| **c != index)))
+        {
             let edge =
                 Edge { effect: index, basis: Basis::Stated, unordered: false, cause, rule: "stated".into() };
             edges.entry(index).or_default().push(edge);

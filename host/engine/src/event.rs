@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use firstfault_model::event::EventDraft;
 use firstfault_model::hit::{Hit, Position, TimeSource};
 use firstfault_model::place::{PciBusId, Place};
-use firstfault_model::source::Trust;
+use firstfault_model::source::{Source, Trust};
 use firstfault_model::taxonomy::Domain;
-use firstfault_model::time::{MILLI, Timestamp};
+use firstfault_model::time::{HOUR, MILLI, Timestamp};
 use firstfault_rules::pack::{Role, Symptom};
 use firstfault_rules::ruleset::RuleSet;
 
@@ -80,6 +80,8 @@ pub struct Event {
     pub trust: Trust,
     /// Whether the workload printed what another source should have.
     pub quoted: bool,
+    /// Whether it is the kernel's word without the kernel's prefix: somebody else may have printed it.
+    pub unproven: bool,
     /// Whether it stands for an event that another one states and that has no record of its own.
     pub implied: bool,
     /// Sentences of rule modules.
@@ -120,6 +122,9 @@ impl Event {
             last_seen: hits.iter().filter_map(|h| h.last_time).map(|s| s.time).max(),
             trust: stream.trust,
             quoted: !signature.first_hand_in(&stream.name.source),
+            unproven: stream.name.source == Source::Unstated
+                && signature.sources.iter().all(|s| *s == Source::Kernel)
+                && !hits.iter().any(|h| h.kernel),
             implied: false,
             notes: draft.facts.get("note").cloned().into_iter().collect(),
             demoted: None,
@@ -127,7 +132,7 @@ impl Event {
             rank: draft.facts.get("rank_of").and_then(|r| r.parse().ok()).unwrap_or(definition.rank),
             rule: signature.id.clone(),
         };
-        event.onset = onset(&hits, &event.facts);
+        event.onset = onset(&hits, &event.facts, case.context.document.start);
         event.complete_place(case);
         Some(event)
     }
@@ -207,16 +212,21 @@ pub fn overlay(place: &mut Place, from: &Place) {
     take!(node, rank, gpu, gpu_index, process, component, link, port);
 }
 
-fn onset(hits: &[&Hit], facts: &BTreeMap<String, String>) -> Option<Onset> {
-    let stamp = hits.iter().filter_map(|h| h.first_time).min()?;
+fn onset(hits: &[&Hit], facts: &BTreeMap<String, String>, start: Option<Timestamp>) -> Option<Onset> {
+    let Some(stamp) = hits.iter().filter_map(|h| h.first_time).min() else {
+        // Nothing before it has a time, but something after it does.
+        let to = hits.iter().filter_map(|h| h.not_after).max()?;
+        let since = start.unwrap_or(to.shifted(-HOUR)).min(to);
+        return Some(Onset { from: since, to, source: TimeSource::Neighbour, reported: None });
+    };
     let before =
         facts.get("before_ms").and_then(|v| v.parse::<i64>().ok()).unwrap_or(0).clamp(0, i64::MAX / MILLI);
     // A stamp of whole seconds may lie up to a second before what it stamps, and a mixed clock on either side.
     let (mut from, mut to) = (stamp.time.shifted(-stamp.uncertainty), stamp.time.shifted(stamp.uncertainty));
     let mut source = stamp.source;
-    // The line came at some time after its neighbour.
+    // The line came at some time after its neighbour, and before the next line that has a time.
     if source == TimeSource::Neighbour {
-        to = Timestamp(i64::MAX);
+        to = hits.iter().filter_map(|h| h.not_after).max().unwrap_or(Timestamp(i64::MAX)).max(from);
     }
     let reported = (before > 0).then_some(stamp.time);
     if before > 0 {

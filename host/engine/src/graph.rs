@@ -203,13 +203,24 @@ impl Graph {
         self.edges.get(start..end).unwrap_or(&[])
     }
 
-    /// All events that an event explains, directly or through others.
+    /// Takes away all edges from events that explain nothing after all.
+    pub fn dismiss(&mut self, causes: impl Fn(u32) -> bool) {
+        self.edges.retain(|e| !causes(e.cause));
+    }
+
+    /// Effects by their causes.
     #[must_use]
-    pub fn reached_from(&self, cause: u32) -> std::collections::BTreeSet<u32> {
+    pub fn effects_by_cause(&self) -> BTreeMap<u32, Vec<u32>> {
         let mut by_cause: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for edge in &self.edges {
             by_cause.entry(edge.cause).or_default().push(edge.effect);
         }
+        by_cause
+    }
+
+    /// All events that an event explains, directly or through others.
+    #[must_use]
+    pub fn reached_from(cause: u32, by_cause: &BTreeMap<u32, Vec<u32>>) -> std::collections::BTreeSet<u32> {
         let mut seen = std::collections::BTreeSet::new();
         let mut stack = vec![cause];
         while let Some(node) = stack.pop() {

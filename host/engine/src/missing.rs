@@ -175,8 +175,13 @@ fn attributed(
         )
         && case.coverage_of(&Source::Kernel, node).0 != NodeCoverage::Complete
     {
-        let contradicts = matches!(domain, Domain::Application)
+        // What the program says of a device is second-hand; some faults of its own look like a device's.
+        let second_hand = matches!(domain, Domain::Hardware | Domain::Software)
+            && case.streams.get(event.first.stream as usize).is_some_and(|s| s.name.source == Source::App);
+        let ambiguous = matches!(domain, Domain::Application)
             && is_ambiguous(event.definition(rules).and_then(|d| d.sub_domain.as_deref()));
+        let contradicts =
+            (second_hand || ambiguous) && case.coverage_of(&Source::Kernel, node).0 == NodeCoverage::Missing;
         let why = "an earlier GPU or kernel fault on that node would be the cause instead";
         out.push(gap(case, Source::Kernel, Some(node), why, around, contradicts));
     }

@@ -15,6 +15,9 @@ pub const TIE: i64 = SECOND;
 /// How far a guessed zone may be off.
 const ZONE_GUESS: i64 = 14 * HOUR;
 
+/// The most that two stamps' clocks may be apart: a guessed zone, and what an interval may be wide.
+pub const WIDEST: i64 = ZONE_GUESS + 2 * CLOCK_BOUND;
+
 /// Clock uncertainty between the stamps of two events.
 #[must_use]
 pub fn clock_slack(a: &Event, b: &Event) -> i64 {

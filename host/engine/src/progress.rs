@@ -1,7 +1,7 @@
 //! How far the workload came, and whether it stood still before it ended.
 
 use firstfault_model::diagnosis::{Hang, Progress};
-use firstfault_model::hit::ProgressMark;
+use firstfault_model::hit::{ProgressMark, TimeSource};
 use firstfault_model::source::Source;
 use firstfault_model::time::{MILLI, MINUTE, SECOND, Timestamp};
 
@@ -38,8 +38,15 @@ impl Seen {
     /// From the marks of a case.
     #[must_use]
     pub fn of(case: &Case) -> Self {
-        let steps: Vec<ProgressMark> = case.marks.iter().filter(|m| !m.completion).cloned().collect();
-        let completions: Vec<ProgressMark> = case.marks.iter().filter(|m| m.completion).cloned().collect();
+        // A guessed zone is no measure of how long ago something was.
+        let usable = |mark: &ProgressMark| {
+            let mut mark = mark.clone();
+            let whole = case.context.document.end.is_none();
+            mark.time = mark.time.filter(|t| t.source != TimeSource::ZoneAssumed || whole);
+            mark
+        };
+        let steps: Vec<ProgressMark> = case.marks.iter().filter(|m| !m.completion).map(usable).collect();
+        let completions: Vec<ProgressMark> = case.marks.iter().filter(|m| m.completion).map(usable).collect();
         // The latest report; of streams without times the last one in canonical order.
         let last = steps.iter().max_by_key(|m| (m.time.map(|t| t.time), m.at));
         let last_time = last.and_then(|m| m.time).map(|t| t.time);
@@ -72,7 +79,9 @@ impl Seen {
     /// stands behind it.
     fn last_output(case: &Case) -> Option<Timestamp> {
         let output = case.streams.iter().filter(|s| matches!(s.name.source, Source::App | Source::Unstated));
-        let last = output.filter(|s| s.stats.last.is_some()).max_by_key(|s| s.stats.last)?;
+        let last = output
+            .filter(|s| s.stats.last.is_some() && !s.stats.last_assumed)
+            .max_by_key(|s| s.stats.last)?;
         (last.stats.behind_last <= FEW_LINES).then_some(last.stats.last).flatten()
     }
 
@@ -85,7 +94,7 @@ impl Seen {
     /// Whether the workload went on for long after an event.
     #[must_use]
     pub fn survived(&self, event: &Event) -> bool {
-        let margin = CLOCK_BOUND + self.step.unwrap_or(30 * SECOND).saturating_mul(3);
+        let margin = self.step.unwrap_or(30 * SECOND).saturating_mul(3).saturating_add(CLOCK_BOUND);
         match (event.onset.filter(|o| o.to.0 != i64::MAX), self.last_time) {
             (Some(onset), Some(last)) => {
                 let until = event.last_seen.map_or(onset.to, |seen| seen.max(onset.to));
@@ -102,7 +111,9 @@ impl Seen {
     pub fn after_completion(&self, event: &Event) -> bool {
         self.completions.iter().any(|mark| match (mark.time, event.onset) {
             _ if mark.at.stream == event.first.stream => mark.at.offset < event.first.offset,
-            (Some(done), Some(onset)) => onset.to >= done.time.shifted(-done.uncertainty),
+            (Some(done), Some(onset)) if onset.to.0 != i64::MAX => {
+                onset.from >= done.time.shifted(-done.uncertainty)
+            }
             _ => false,
         })
     }

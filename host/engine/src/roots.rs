@@ -6,15 +6,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use firstfault_model::diagnosis::{Relation, RuledOut, TerminalState, Verdict};
 use firstfault_model::source::Source;
 use firstfault_model::taxonomy::Domain;
+use firstfault_model::time::MINUTE;
 use firstfault_rules::matcher::CompiledSignature;
 use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
 
 use crate::case::{Case, NodeCoverage};
+use crate::edges::may_explain;
 use crate::event::{Event, Scope};
 use crate::graph::Graph;
 use crate::order;
 use crate::progress::Seen;
+
+/// How long before the end a fault without visible effects may lie.
+const NEAR_THE_END: i64 = 30 * MINUTE;
+/// Most root causes; the rest are counted.
+pub const MAX_ROOTS: usize = 64;
 
 /// Events of one fault at one place (or, for faults of the program, in many ranks at once).
 #[derive(Debug, Clone)]
@@ -48,7 +55,13 @@ pub struct Judgement {
 
 /// Judges.
 #[must_use]
-pub fn judge(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> Judgement {
+pub fn judge(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    seen: &Seen,
+    dismissed: &BTreeMap<u32, RuledOut>,
+) -> Judgement {
     let (state, state_source, state_event) = terminal(graph, case, rules, seen);
     let mut out = Judgement {
         verdict: Verdict::NoFault,
@@ -75,7 +88,7 @@ pub fn judge(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> Judgem
         }
         return out;
     }
-    let candidates = candidates(graph, case, rules, seen, &mut out);
+    let candidates = candidates(graph, case, rules, seen, dismissed, &mut out);
     out.roots = arrange(graph, case, rules, candidates, &mut out.ruled_out);
     let evident = graph.events.iter().enumerate().any(|(i, e)| {
         let number = u32::try_from(i).unwrap_or(u32::MAX);
@@ -93,6 +106,23 @@ pub fn judge(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> Judgem
         Verdict::NoFault
     };
     out
+}
+
+/// Events that explain nothing after all: what the workload merely quoted, and what it survived. Their edges go before anything
+/// is concluded from them.
+#[must_use]
+pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BTreeMap<u32, RuledOut> {
+    numbered(&graph.events)
+        .filter(|(_, e)| may_explain(e))
+        .filter_map(|(i, event)| {
+            if event.quoted && is_contradicted(event, case, rules) {
+                return Some((i, RuledOut::Quoted));
+            }
+            let definition = event.definition(rules);
+            let ends = definition.is_some_and(|d| d.terminal.is_some() || d.fatal);
+            (!ends && seen.survived(event)).then_some((i, RuledOut::Survived))
+        })
+        .collect()
 }
 
 /// Events with their numbers.
@@ -129,7 +159,9 @@ fn terminal(
         .iter()
         .filter(|e| e.scope == Scope::In && matches!(e.role, Role::Cause | Role::Effect | Role::Either))
         .collect();
-    if !seen.completions.is_empty() && faults.iter().all(|e| seen.after_completion(e)) {
+    let went_wrong_after = |e: &Event| e.role.explains() && e.definition(rules).is_some_and(|d| d.fatal);
+    if !seen.completions.is_empty() && faults.iter().all(|e| seen.after_completion(e) && !went_wrong_after(e))
+    {
         return (TerminalState::Completed, "log", None);
     }
     if faults.is_empty() {
@@ -140,8 +172,16 @@ fn terminal(
 }
 
 /// Unexplained events that may be the cause.
-fn candidates(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, out: &mut Judgement) -> Vec<u32> {
+fn candidates(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    seen: &Seen,
+    dismissed: &BTreeMap<u32, RuledOut>,
+    out: &mut Judgement,
+) -> Vec<u32> {
     let mut found = Vec::new();
+    let effects = graph.effects_by_cause();
     for (i, event) in numbered(&graph.events) {
         if event.scope != Scope::In || out.ruled_out.contains_key(&i) {
             continue;
@@ -156,16 +196,11 @@ fn candidates(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, out: &mu
             out.ruled_out.insert(i, (RuledOut::Explained, Some(edge.cause)));
             continue;
         }
-        if event.quoted && is_contradicted(event, case, rules) {
-            out.ruled_out.insert(i, (RuledOut::Quoted, None));
-            continue;
-        }
-        if seen.survived(event)
-            && !ends_attempt(event, rules)
-            && !event.definition(rules).is_some_and(|d| d.fatal)
-        {
-            out.ruled_out.insert(i, (RuledOut::Survived, None));
-            out.context.insert(i);
+        if let Some(why) = dismissed.get(&i) {
+            out.ruled_out.insert(i, (*why, None));
+            if *why == RuledOut::Survived {
+                out.context.insert(i);
+            }
             continue;
         }
         // A time limit or a cancellation after a stall ended what was already standing still.
@@ -179,17 +214,57 @@ fn candidates(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen, out: &mu
             out.ruled_out.insert(i, (RuledOut::Later, None));
             continue;
         }
-        found.push(i);
+        if leads_to_the_end(event, case, rules, effects.contains_key(&i)) {
+            found.push(i);
+        } else {
+            out.context.insert(i);
+        }
     }
+    without_the_undated(graph, case, rules, found, &effects, out)
+}
+
+/// What cannot be placed in time says nothing beside what can, unless something follows from it.
+fn without_the_undated(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    mut found: Vec<u32>,
+    effects: &BTreeMap<u32, Vec<u32>>,
+    out: &mut Judgement,
+) -> Vec<u32> {
+    let event = |i: &u32| graph.events.get(*i as usize);
+    let dated = |i: &u32| event(i).is_some_and(|e| e.onset.is_some());
+    let streams: BTreeSet<u32> =
+        found.iter().filter(|i| dated(i)).filter_map(event).map(|e| e.first.stream).collect();
+    if streams.is_empty() || case.context.nodes.is_empty() {
+        return found;
+    }
+    found.retain(|i| {
+        let comparable =
+            |e: &Event| streams.contains(&e.first.stream) || e.definition(rules).is_some_and(|d| d.fatal);
+        let keep = dated(i) || effects.contains_key(i) || event(i).is_some_and(comparable);
+        if !keep {
+            out.context.insert(*i);
+        }
+        keep
+    });
     found
 }
 
-/// Whether an event says by itself that the attempt ended.
-fn ends_attempt(event: &Event, rules: &RuleSet) -> bool {
-    event.definition(rules).is_some_and(|d| d.terminal.is_some())
+/// Whether an event has a way to the end of the attempt: it explains something, it cannot be gone on from, it lasts, or it came
+/// shortly before.
+fn leads_to_the_end(event: &Event, case: &Case, rules: &RuleSet, explains: bool) -> bool {
+    let definition = event.definition(rules);
+    if explains || definition.is_some_and(|d| d.fatal || d.lasting || d.terminal.is_some()) {
+        return true;
+    }
+    match (event.last_seen.or(event.onset.map(|o| o.nominal())), case.context.document.end) {
+        (Some(seen), Some(end)) => end.since(seen) <= NEAR_THE_END,
+        _ => true,
+    }
 }
 
-/// Whether the log of whom a quoted line speaks was read and does not have it.
+/// Whether the log of whom a quoted line speaks was read: it would have the line.
 fn is_contradicted(event: &Event, case: &Case, rules: &RuleSet) -> bool {
     let sources: Vec<&Source> = event
         .hits
@@ -198,7 +273,7 @@ fn is_contradicted(event: &Event, case: &Case, rules: &RuleSet) -> bool {
         .flat_map(|s: &CompiledSignature| &s.sources)
         .collect();
     let Some(node) = event.place.node.as_deref() else { return false };
-    sources.iter().any(|source| case.coverage_of(source, node).0 == NodeCoverage::Complete)
+    sources.iter().any(|source| case.coverage_of(source, node).0 != NodeCoverage::Missing)
 }
 
 /// Joins candidates into roots, orders them, and says how they stand to each other.
@@ -227,7 +302,16 @@ fn arrange(
     for mut root in roots {
         let (Some(main), Some(&lead)) = (kept.first(), root.events.first()) else { continue };
         let Some(&main_lead) = main.events.first() else { continue };
-        let own: BTreeSet<u32> = root.effects.difference(&main.effects).copied().collect();
+        // What the two could both explain belongs to the one that is linked to it more strongly.
+        let link = |root: &Root, effect: u32| {
+            let edges = graph.causes_of(effect).iter().filter(|e| root.events.contains(&e.cause));
+            edges.map(|e| (e.basis, e.unordered)).min()
+        };
+        let owned = |effect: &u32| match (link(&root, *effect), link(main, *effect)) {
+            (Some(mine), Some(other)) => mine < other,
+            _ => !main.effects.contains(effect),
+        };
+        let own: BTreeSet<u32> = root.effects.iter().copied().filter(owned).collect();
         let overlap = root.effects.intersection(&main.effects).next().is_some();
         let (Some(a), Some(b)) = (graph.events.get(main_lead as usize), graph.events.get(lead as usize))
         else {
@@ -235,13 +319,14 @@ fn arrange(
         };
         let main_first = order::compare(a, b) == Some(Ordering::Less);
         let weaker = b.quoted || (b.trust < a.trust);
-        if (main_first && own.is_empty()) || weaker || is_scheduler_act(b, rules) {
+        if (own.is_empty() && (main_first || weaker)) || is_scheduler_act(b, rules) {
             for event in &root.events {
                 ruled_out.insert(*event, (RuledOut::Later, Some(main_lead)));
             }
             continue;
         }
-        root.relation = if overlap || own.is_empty() { Relation::Alternative } else { Relation::Independent };
+        let alternative = own.is_empty() || (overlap && !main_first);
+        root.relation = if alternative { Relation::Alternative } else { Relation::Independent };
         kept.push(root);
     }
     // Alternatives go both ways.
@@ -261,6 +346,7 @@ fn is_scheduler_act(event: &Event, rules: &RuleSet) -> bool {
 fn join(graph: &Graph, rules: &RuleSet, candidates: Vec<u32>) -> Vec<Root> {
     let mut roots: Vec<Root> = Vec::new();
     let mut by_key: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let by_cause = graph.effects_by_cause();
     for index in candidates {
         let Some(event) = graph.events.get(index as usize) else { continue };
         let place = match event.domain(rules) {
@@ -270,7 +356,7 @@ fn join(graph: &Graph, rules: &RuleSet, candidates: Vec<u32>) -> Vec<Root> {
             ),
             _ => String::new(),
         };
-        let effects = graph.reached_from(index);
+        let effects = Graph::reached_from(index, &by_cause);
         match by_key.get(&(event.symptom.clone(), place.clone())).and_then(|i| roots.get_mut(*i)) {
             Some(root) => {
                 root.events.push(index);

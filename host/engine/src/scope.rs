@@ -1,6 +1,6 @@
 //! Whether an event belongs to the attempt: its nodes, its GPUs, its window.
 
-use firstfault_model::time::{MINUTE, SECOND};
+use firstfault_model::time::{HOUR, MINUTE, SECOND};
 use firstfault_rules::ruleset::RuleSet;
 use rayon::prelude::*;
 
@@ -10,17 +10,20 @@ use crate::order::CLOCK_BOUND;
 
 /// How long after the end something may still belong to it.
 const AFTER_END: i64 = 15 * MINUTE;
+/// How long before the start a fault with lasting state may lie.
+const BEFORE_START: i64 = 24 * HOUR;
 
 /// Sets the scope of all events.
 pub fn assign(events: &mut [Event], case: &Case, rules: &RuleSet) {
+    let clearing: Vec<&Event> = events.iter().filter(|e| clears(e)).collect();
     let scopes: Vec<Scope> =
-        events.par_iter().with_min_len(1024).map(|e| scope_of(e, events, case, rules)).collect();
+        events.par_iter().with_min_len(1024).map(|e| scope_of(e, &clearing, case, rules)).collect();
     for (event, scope) in events.iter_mut().zip(scopes) {
         event.scope = scope;
     }
 }
 
-fn scope_of(event: &Event, all: &[Event], case: &Case, rules: &RuleSet) -> Scope {
+fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) -> Scope {
     let context = &case.context;
     if let Some(name) = event.place.node.as_deref()
         && !context.nodes.is_empty()
@@ -37,15 +40,15 @@ fn scope_of(event: &Event, all: &[Event], case: &Case, rules: &RuleSet) -> Scope
         }
     }
     let Some(onset) = event.onset else { return Scope::In };
-    let lasting = event.definition(rules).is_some_and(|d| d.lasting);
     if let Some(start) = context.document.start
         && onset.to < start.shifted(-CLOCK_BOUND)
         && event.last_seen.is_none_or(|seen| seen < start.shifted(-CLOCK_BOUND))
     {
-        if !lasting {
+        let lasting = event.definition(rules).is_some_and(|d| d.lasting);
+        if !lasting || onset.to < start.shifted(-BEFORE_START) {
             return Scope::Out;
         }
-        if cleared(event, all, start.0) {
+        if clearing.iter().any(|other| cleared_by(event, other)) {
             return Scope::Cleared;
         }
     }
@@ -57,12 +60,25 @@ fn scope_of(event: &Event, all: &[Event], case: &Case, rules: &RuleSet) -> Scope
     Scope::In
 }
 
-/// Whether a recovery advice of "none" for the same GPU follows before the attempt starts.
-fn cleared(event: &Event, all: &[Event], start: i64) -> bool {
-    all.iter().any(|other| {
-        other.place.node == event.place.node
-            && other.gpu() == event.gpu()
-            && other.facts.get("action_code").is_some_and(|code| code == "0" || code == "0x0")
-            && matches!((other.onset, event.onset), (Some(o), Some(e)) if o.from >= e.from && o.from.0 < start)
-    })
+/// Whether an event says that what was wrong is no longer: the driver needs nothing any more, or the node booted.
+fn clears(event: &Event) -> bool {
+    !event.quoted
+        && (event.symptom == BOOTED
+            || event.facts.get("action_code").is_some_and(|code| code == "0" || code == "0x0"))
+}
+
+/// A node that booted has forgotten the state of its devices.
+const BOOTED: &str = "kernel.booted";
+
+fn cleared_by(event: &Event, other: &Event) -> bool {
+    let same_place =
+        other.place.node == event.place.node && (other.symptom == BOOTED || other.gpu() == event.gpu());
+    let since = match (
+        other.last_seen.or(other.onset.map(|o| o.to)),
+        event.last_seen.or(event.onset.map(|o| o.from)),
+    ) {
+        (Some(other), Some(event)) => other >= event,
+        _ => other.first.stream == event.first.stream && other.last > event.last,
+    };
+    same_place && since && other.trust >= event.trust
 }

@@ -61,7 +61,7 @@ fn attributed(parts: &Parts<'_>) -> String {
         sentence.push_str(&format!(", link {}", link.local));
     }
     if let Some(onset) = root.onset.as_ref().filter(|o| o.time_source != "neighbour") {
-        let time = onset.from.max(onset.to.shifted(-1_000_000_000));
+        let time = onset.to.map_or(onset.from, |to| onset.from.max(to.shifted(-1_000_000_000)));
         sentence.push_str(&format!(", {} UTC", time.clock(false)));
     }
     sentence.push('.');
@@ -77,8 +77,10 @@ fn attributed(parts: &Parts<'_>) -> String {
     }
     if let Some(effect) = parts.main_effect {
         let who = sufferers(parts.affected);
-        if !who.is_empty() {
-            let them = if parts.affected.rank_count == 1 { "it is" } else { "they are" };
+        if !who.is_empty() && root.confidence != Confidence::Suspected {
+            let one = parts.affected.rank_count == 1
+                || (parts.affected.rank_count == 0 && parts.affected.node_count == 1);
+            let them = if one { "it is" } else { "they are" };
             sentence.push_str(&format!(" {who} then reported: {effect}; {them} not at fault."));
         }
     }

@@ -1,13 +1,15 @@
 //! Who may be at fault when nothing shows the cause.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::diagnosis::RuledOut;
 use firstfault_model::place::Place;
+use firstfault_model::source::Source;
 use firstfault_model::taxonomy::Domain;
 use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
 
+use crate::case::{Case, NodeCoverage};
 use crate::event::Scope;
 use crate::graph::Graph;
 use crate::progress::Seen;
@@ -35,7 +37,13 @@ pub struct Accused {
 
 /// Suspects, the strongest first: silent ranks, peers that others name, and, if there are none, who reports first.
 #[must_use]
-pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &Seen) -> Vec<Accused> {
+pub fn accused(
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    judgement: &Judgement,
+    seen: &Seen,
+) -> Vec<Accused> {
     let unexplained = |i: u32| graph.causes_of(i).is_empty() && !judgement.ruled_out.contains_key(&i);
     let mut out: Vec<Accused> = Vec::new();
     // Peers that others name, by how many name them.
@@ -68,13 +76,13 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &See
     let mut peers: Vec<(String, Vec<u32>)> = named.into_iter().collect();
     peers.sort_by(|a, b| b.1.len().cmp(&a.1.len()).then_with(|| a.0.cmp(&b.0)));
     // Whoever reports a lost peer is itself alive at that time: it comes after those that report nothing.
-    let reports = |node: &str| {
-        graph
-            .events
-            .iter()
-            .any(|e| e.place.node.as_deref() == Some(node) && e.facts.contains_key("peer_node"))
-    };
-    peers.sort_by_key(|(node, _)| reports(node));
+    let reporters: BTreeSet<&str> = graph
+        .events
+        .iter()
+        .filter(|e| e.facts.contains_key("peer_node"))
+        .filter_map(|e| e.place.node.as_deref())
+        .collect();
+    peers.sort_by_key(|(node, _)| reporters.contains(node.as_str()));
     for (peer, events) in peers {
         let Some(first) = events.first().and_then(|i| graph.events.get(*i as usize)) else { continue };
         let ranks: usize =
@@ -108,6 +116,29 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &See
             ),
         });
     }
+    // A node whose output is missing while others' is there may be where it began.
+    if out.is_empty() {
+        let reporter = numbered(&graph.events)
+            .find(|(i, e)| e.scope == Scope::In && e.role == Role::Effect && unexplained(*i));
+        let missing = |n: &&firstfault_model::context::Node| {
+            case.coverage_of(&Source::App, &n.name).0 == NodeCoverage::Missing
+        };
+        let silent: Vec<_> = case.context.nodes.iter().filter(missing).take(MAX_SUSPECTS).collect();
+        if let Some((i, event)) = reporter
+            && silent.len() < case.context.nodes.len()
+        {
+            for node in silent {
+                out.push(Accused {
+                    events: vec![i],
+                    event_place: Place { node: Some(node.name.clone()), ..Place::default() },
+                    ranks: Vec::new(),
+                    symptom: event.symptom.clone(),
+                    sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
+                    why: "its output was not collected, and the others only report effects".into(),
+                });
+            }
+        }
+    }
     if out.is_empty() {
         let first = numbered(&graph.events)
             .find(|(i, e)| e.scope == Scope::In && e.role == Role::Effect && unexplained(*i));
@@ -118,7 +149,7 @@ pub fn accused(graph: &Graph, rules: &RuleSet, judgement: &Judgement, seen: &See
                 ranks: event.ranks.clone(),
                 symptom: event.symptom.clone(),
                 sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
-                why: "it is the first to report a failure, which can only be an effect".into(),
+                why: "it reports a failure, which can only be an effect".into(),
             });
         }
     }

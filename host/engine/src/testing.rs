@@ -142,7 +142,12 @@ impl Small {
 
     fn stream(&mut self, source: Source, node: Option<&str>) {
         let name = StreamName { source, node: node.map(str::to_owned), name: "log".into(), rank: None };
-        let stats = StreamStats { lines: 100, bytes: 10_000, ..StreamStats::default() };
+        let stats = StreamStats {
+            lines: 100,
+            bytes: 10_000,
+            last: Some(start().shifted(3600 * SECOND)),
+            ..StreamStats::default()
+        };
         self.case.streams.push(Stream { name, trust: Trust::Host, stats });
     }
 
@@ -234,6 +239,8 @@ impl Small {
             text: format!("{symptom} on {node}"),
             cut: false,
             line_number: offset / 100,
+            kernel: *source == Source::Kernel,
+            not_after: None,
             first_time: stamp,
             last_time: stamp,
         });
@@ -267,7 +274,7 @@ impl Small {
     }
 
     pub(crate) fn finding(&self) -> Finding {
-        crate::conclude(&self.graph(), &self.case, &self.rules)
+        crate::conclude(&mut self.graph(), &self.case, &self.rules)
     }
 }
 

@@ -44,26 +44,18 @@ fn differences(expected: &Expected, found: &Value) -> Vec<String> {
             out.push(format!("{what} is {found}, expected {wanted}"));
         }
     };
-    let attributed = expected.verdict == "attributed";
-    let accused = &found[if attributed { "root_causes" } else { "suspects" }][0];
+    let accused = &found[if expected.verdict == "attributed" { "root_causes" } else { "suspects" }][0];
     compare("verdict", json!(expected.verdict), &found["verdict"]);
     for (what, wanted) in [
         ("symptom", json!(expected.symptom)),
+        ("domain", json!(expected.domain)),
+        ("sub_domain", json!(expected.sub_domain)),
         ("node", json!(expected.node)),
         ("ranks", json!(expected.ranks)),
     ] {
         compare(what, wanted, &accused[what]);
     }
     compare("gpu", json!(expected.gpu), &accused["gpus"][0]["index"]);
-    // Without a root cause they are the decision's: what the effects lead to.
-    let domain = match &accused["domain"] {
-        Value::Null if !attributed => &found["decision"]["fault_class"],
-        domain => domain,
-    };
-    compare("domain", json!(expected.domain), domain);
-    if attributed {
-        compare("sub_domain", json!(expected.sub_domain), &accused["sub_domain"]);
-    }
     if let Some(missing) = &expected.missing {
         let listed = found["could_change_the_verdict"].as_array().unwrap();
         if !listed.iter().any(|m| m["node"] == missing.node && m["source"] == missing.source) {

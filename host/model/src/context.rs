@@ -250,6 +250,7 @@ impl ExecutionContext {
         let mut nodes = Vec::with_capacity(document.nodes.len());
         let mut by_name: BTreeMap<String, usize> = BTreeMap::new();
         let mut by_rank = BTreeMap::new();
+        let mut listed = 0;
         for (i, node) in document.nodes.iter().enumerate() {
             if node.name.is_empty() {
                 return Err(field(
@@ -268,15 +269,29 @@ impl ExecutionContext {
             }
             let mut gpus = Vec::with_capacity(node.gpus.len());
             for (j, gpu) in node.gpus.iter().enumerate() {
+                let of_gpu = ranks_of(gpu.ranks.as_ref(), format!("nodes[{i}].gpus[{j}].ranks"))?;
+                if let Some(stranger) =
+                    of_gpu.iter().find(|r| !ranks.is_empty() && by_rank.get(*r) != Some(&i))
+                {
+                    return Err(field(
+                        format!("nodes[{i}].gpus[{j}].ranks"),
+                        &format!("rank {stranger} is not among the ranks of the node"),
+                    ));
+                }
+                listed += of_gpu.len();
+                if listed > MAX_RANKS {
+                    return Err(field(
+                        format!("nodes[{i}].gpus[{j}].ranks"),
+                        "more than 1,048,576 ranks on all GPUs together",
+                    ));
+                }
                 gpus.push(Gpu {
                     index: gpu.index,
                     bus_id: gpu.pci_bus_id.clone(),
                     uuid: gpu.uuid.clone(),
                     serial: gpu.serial.clone(),
                     model: gpu.model.clone(),
-                    ranks: ranks_of(gpu.ranks.as_ref(), format!("nodes[{i}].gpus[{j}].ranks"))?
-                        .into_iter()
-                        .collect(),
+                    ranks: of_gpu.into_iter().collect(),
                 });
             }
             nodes.push(Node {

@@ -493,8 +493,9 @@ pub struct PortRef {
 pub struct Onset {
     /// Earliest.
     pub from: Timestamp,
-    /// Latest.
-    pub to: Timestamp,
+    /// Latest; missing if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<Timestamp>,
     /// `line`, `line_and_context`, `zone_assumed`, `neighbour`, `back_dated`, `record`.
     pub time_source: String,
     /// When it was reported, if that is later.

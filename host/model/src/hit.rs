@@ -78,6 +78,10 @@ pub struct Hit {
     pub cut: bool,
     /// Line number of the first line, from 1.
     pub line_number: u64,
+    /// Whether its prefix says that the kernel wrote it.
+    pub kernel: bool,
+    /// The first line has no time of its own: it was written before this.
+    pub not_after: Option<Timestamp>,
     /// Time of the first line.
     pub first_time: Option<Stamp>,
     /// Time of the last line.

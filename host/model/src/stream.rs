@@ -43,6 +43,10 @@ pub struct StreamStats {
     pub first: Option<crate::time::Timestamp>,
     /// Latest time seen, as sampled at its end and at its hits.
     pub last: Option<crate::time::Timestamp>,
+    /// Whether the zone of `last` is a guess.
+    pub last_assumed: bool,
+    /// Whether some line is the kernel's by its prefix.
+    pub kernel_lines: bool,
     /// Lines behind the last stamp.
     pub behind_last: u32,
     /// Why it could not be read to its end.

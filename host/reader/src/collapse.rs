@@ -15,6 +15,8 @@ pub struct Key {
     pub place: Place,
     /// Values of the signature's key captures.
     pub values: Vec<String>,
+    /// Whether it was before the attempt began: what was there before is not what happened in it.
+    pub before_start: bool,
 }
 
 /// A line that was matched, before years and zones are known.
@@ -28,6 +30,8 @@ pub struct Seen {
     pub stamp: Option<RawStamp>,
     /// Whether the stamp is that of an earlier line.
     pub neighbour: bool,
+    /// Stamp of the next line that has one, where the line has none of its own.
+    pub next: Option<RawStamp>,
 }
 
 /// Equal hits.
@@ -45,6 +49,8 @@ pub struct Collapsed {
     pub text: String,
     /// Whether the text is cut.
     pub cut: bool,
+    /// Whether its prefix says that the kernel wrote it.
+    pub kernel: bool,
 }
 
 /// Collapsed hits of a stretch of a stream. At most `cap` are kept: those with the smallest positions.

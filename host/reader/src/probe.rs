@@ -11,6 +11,10 @@ use crate::stamp::RawStamp;
 
 /// Lines kept for each probe: the last one, and the one before it for the time of a step.
 const MARKS: usize = 2;
+/// Larger numbers are no steps, and no document could hold them.
+const LARGEST: u64 = 1 << 53;
+/// Milliseconds of a day: a longer step is none.
+const LONGEST_STEP: u64 = 86_400_000;
 /// Most lines that are tried in one window.
 const MOST_LINES: usize = 128;
 
@@ -53,10 +57,8 @@ impl<'a> Probes<'a> {
         // Leftmost, so that a packed search finds candidates; the pattern decides.
         let builder = || AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(&texts).ok();
         let literals = if texts.is_empty() { None } else { builder() };
-        let finders = probes
-            .iter()
-            .map(|p| p.literals.iter().map(|l| memchr::memmem::Finder::new(l)).collect())
-            .collect();
+        let finders =
+            probes.iter().map(|p| p.literals.iter().map(memchr::memmem::Finder::new).collect()).collect();
         Self { probes, literals, finders }
     }
 
@@ -90,7 +92,7 @@ impl<'a> Probes<'a> {
                 let Some(captures) = probe.pattern().and_then(|p| p.captures(line)) else { continue };
                 let number = |name: &str| {
                     let text = std::str::from_utf8(captures.name(name)?.as_bytes()).ok()?;
-                    text.split('.').next()?.parse::<u64>().ok()
+                    text.split('.').next()?.parse::<u64>().ok().filter(|n| *n < LARGEST)
                 };
                 *left -= 1;
                 marks.push(RawMark {
@@ -98,7 +100,7 @@ impl<'a> Probes<'a> {
                     completion: probe.spec.shows == Shows::Completion,
                     offset: base + range.start as u64,
                     step: number("step"),
-                    step_ms: number("step_ms"),
+                    step_ms: number("step_ms").filter(|ms| *ms <= LONGEST_STEP),
                     stamp: *peeled.get_or_insert_with(|| peel(line).stamp),
                 });
             }

@@ -6,7 +6,7 @@ use std::io::Read;
 
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::LimitReached;
-use firstfault_model::hit::{Hit, Position, ProgressMark, Stamp};
+use firstfault_model::hit::{Hit, Position, ProgressMark, Stamp, TimeSource};
 use firstfault_model::stream::{Stream, StreamStats};
 use firstfault_model::time::{MILLI, Timestamp};
 use firstfault_rules::matcher::Matcher;
@@ -89,6 +89,7 @@ pub fn read(
         matcher,
         probes: &probes,
         context,
+        clock: Clock { context, year: limits.year, zone: limits.zone, confirmed: true },
         cap: (limits.hits / count).clamp(64, 50_000),
         tail: (limits.tails / count).clamp(16 << 10, 1 << 20),
     };
@@ -292,6 +293,8 @@ impl Joined {
             self.newlines += chunk.newlines;
             self.stats.bytes += chunk.bytes;
             self.stats.matched += chunk.matched;
+            self.stats.loss_markers += chunk.loss_markers;
+            self.stats.kernel_lines |= chunk.kernel_lines;
             self.first = self.first.or(chunk.first);
             if chunk.last.is_some() {
                 self.last = chunk.last;
@@ -359,6 +362,8 @@ fn assemble(
         stats.lines = joined.newlines + u64::from(stats.bytes > 0 && !joined.ends_line);
         stats.first = edge(joined.first);
         stats.last = edge(joined.last);
+        let last = joined.last.and_then(|raw| clock.resolve(&raw, &input.name, hint_of(i), false));
+        stats.last_assumed = last.is_some_and(|s| s.source == TimeSource::ZoneAssumed);
         dropped += stats.dropped;
         for (key, hit) in hits {
             reading.hits.push(Hit {
@@ -367,6 +372,8 @@ fn assemble(
                 last: Position { stream, offset: hit.last.offset },
                 count: hit.count,
                 place: key.place,
+                kernel: hit.kernel,
+                not_after: edge(hit.first.next),
                 first_time: resolve(&hit.first),
                 last_time: resolve(&hit.last),
                 captures: hit.captures,

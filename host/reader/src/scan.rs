@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use firstfault_model::context::ExecutionContext;
+use firstfault_model::source::Source;
 use firstfault_model::stream::StreamName;
+use firstfault_model::time::MINUTE;
 use firstfault_rules::matcher::{CompiledSignature, Matcher, TRACEBACK};
 use firstfault_rules::pack::Block;
 
 use crate::block;
+use crate::clock::Clock;
 use crate::collapse::{Collapse, Collapsed, Key, Seen};
 use crate::known;
 use crate::locate;
@@ -36,6 +39,8 @@ pub struct Scanner<'a> {
     pub probes: &'a Probes<'a>,
     /// The context, for places.
     pub context: &'a ExecutionContext,
+    /// Tells what was before the attempt.
+    pub clock: Clock<'a>,
     /// Most collapsed hits of a stream.
     pub cap: usize,
     /// Bytes at a stream's end in which progress is looked for.
@@ -66,6 +71,10 @@ pub struct Chunk {
     pub bytes: u64,
     /// Segments that some signature matched.
     pub matched: u64,
+    /// Notices that lines are missing.
+    pub loss_markers: u64,
+    /// Whether some line is the kernel's by its prefix.
+    pub kernel_lines: bool,
     /// Stamp near the stream's start, if this is its first chunk.
     pub first: Option<RawStamp>,
     /// Stamp near the stream's end, if this is its last chunk.
@@ -99,11 +108,13 @@ impl Scanner<'_> {
                 }
                 let line = &buffer[range.clone()];
                 if !known.has(line) {
+                    let lossy = self.matcher.has_loss_marker(line);
+                    chunk.loss_markers += u64::from(lossy);
                     if self.matcher.has_anchor(line) {
                         if self.try_line(stream, window, range.clone(), chunk.newlines, &mut chunk.hits) {
                             chunk.matched += 1;
                         }
-                    } else {
+                    } else if !lossy {
                         known.learn(line);
                     }
                 }
@@ -112,6 +123,8 @@ impl Scanner<'_> {
                     u64::from(range.end < window.own.end && buffer.get(range.end) == Some(&b'\n'));
             }
         });
+        chunk.kernel_lines =
+            stream.source == Source::Syslog && memchr::memmem::find(own, b" kernel: ").is_some();
         if window.base == 0 && window.own.start == 0 {
             chunk.first = edge_stamp(buffer, 0, true).map(|(stamp, _)| stamp);
         }
@@ -260,11 +273,17 @@ impl Scanner<'_> {
         let raw = &window.buffer[range.clone()];
         let peeled = peel(&segment::without_escapes(raw));
         let place = locate::place(stream, &peeled, &signature.spec.place, &captures, self.context);
+        let before_start = self.is_before_start(stream, peeled.stamp.as_ref());
         let values =
             signature.spec.key.iter().map(|k| captures.get(k).cloned().unwrap_or_default()).collect();
-        let key = Key { signature: index, place, values };
-        let mut seen =
-            Seen { offset: window.base + range.start as u64, line, stamp: peeled.stamp, neighbour: false };
+        let key = Key { signature: index, place, values, before_start };
+        let mut seen = Seen {
+            offset: window.base + range.start as u64,
+            line,
+            stamp: peeled.stamp,
+            neighbour: false,
+            next: None,
+        };
         if hits.count(&key, &seen) {
             return true;
         }
@@ -274,12 +293,42 @@ impl Scanner<'_> {
         if seen.stamp.is_none() {
             seen.stamp = neighbour_stamp(window.buffer, range.start);
             seen.neighbour = seen.stamp.is_some();
+            seen.next = following_stamp(window.buffer, range.end + 1);
         }
         let (text, cut) =
             segment::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
-        hits.insert(key, Collapsed { first: seen.clone(), last: seen, count: 1, captures, text, cut });
+        let kernel = peeled.kernel;
+        hits.insert(
+            key,
+            Collapsed { first: seen.clone(), last: seen, count: 1, captures, text, cut, kernel },
+        );
         true
     }
+}
+
+impl Scanner<'_> {
+    /// Whether a stamp lies before the attempt, as far as its year and zone can be told.
+    fn is_before_start(&self, stream: &StreamName, stamp: Option<&RawStamp>) -> bool {
+        let (Some(start), Some(stamp)) = (self.context.document.start, stamp) else { return false };
+        let time = self.clock.resolve(stamp, stream, None, false);
+        time.is_some_and(|t| t.time < start.shifted(-MINUTE))
+    }
+}
+
+/// Stamp of the next line that has one.
+fn following_stamp(buffer: &[u8], from: usize) -> Option<RawStamp> {
+    let mut at = from;
+    for _ in 0..NEIGHBOUR_LINES {
+        let (range, after) = segment::next(buffer, at)?;
+        if range.start.saturating_sub(from) > LOOK_AHEAD / 2 {
+            return None;
+        }
+        at = after;
+        if let Some(stamp) = peel(&buffer[range]).stamp {
+            return Some(stamp);
+        }
+    }
+    None
 }
 
 /// Where the first line that is the chunk's own begins.

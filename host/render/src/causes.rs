@@ -45,7 +45,7 @@ fn root_block(
         ],
         span(Tone::Strong, time),
     );
-    let reported = root.onset.as_ref().and_then(|o| o.reported_at.filter(|r| *r > o.to));
+    let reported = root.onset.as_ref().and_then(|o| o.reported_at.filter(|r| *r > o.to.unwrap_or(o.from)));
     let reported = reported.map(|r| format!("reported {}", clock.time(r, false))).unwrap_or_default();
     let place = full(&root.place);
     if !place.is_empty() || !reported.is_empty() {

@@ -19,7 +19,7 @@ impl Clock {
         let finding = &diagnosis.finding;
         let roots = finding.root_causes.iter().filter_map(|r| r.onset.as_ref());
         let times = roots
-            .flat_map(|o| [Some(o.from), Some(o.to), o.reported_at])
+            .flat_map(|o| [Some(o.from), o.to, o.reported_at])
             .chain(finding.symptoms.iter().flat_map(|s| [s.first, s.last]))
             .chain([finding.workload.end.or(finding.workload.start)]);
         let mut days = times.flatten().map(day);
@@ -47,7 +47,7 @@ impl Clock {
         if onset.time_source == "neighbour" {
             return format!("after {}", self.time(onset.from, false));
         }
-        self.time(onset.from, onset.to.since(onset.from) < SECOND)
+        self.time(onset.from, onset.to.is_some_and(|to| to.since(onset.from) < SECOND))
     }
 
     /// When something began: a time, or the two ends of an interval of a second or more.
@@ -55,9 +55,10 @@ impl Clock {
         if onset.time_source == "neighbour" {
             return self.began(onset);
         }
-        let exact = onset.to.since(onset.from) < SECOND;
+        let latest = onset.to.unwrap_or(onset.from);
+        let exact = latest.since(onset.from) < SECOND;
         let mut text = self.time(onset.from, exact);
-        let to = self.time(onset.to, false);
+        let to = self.time(latest, false);
         if !exact && to != text {
             text = format!("{text} to {to}");
         }

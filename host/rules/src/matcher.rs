@@ -20,6 +20,15 @@ const ANCHOR_LENGTH: usize = 24;
 /// Anchors that one packed search takes. With more than this its false candidates multiply: three searches for 46 are four
 /// times as fast as one for 128.
 const GROUP: usize = 46;
+/// Notices of loggers that lines are missing.
+const LOSS_MARKERS: [&[u8]; 6] = [
+    b" callbacks suppressed",
+    b" messages suppressed",
+    b" messages from ",
+    b"message repeated ",
+    b"x across cluster]",
+    b"Rate limiting GSP RPC error prints",
+];
 static IDENTITY: AtomicUsize = AtomicUsize::new(1);
 /// The first line of every Python traceback.
 pub const TRACEBACK: &[u8] = b"Traceback (most recent call last)";
@@ -141,6 +150,7 @@ impl Anchors {
 pub struct Matcher {
     identity: usize,
     anchors: Vec<Anchors>,
+    loss_markers: Anchors,
     anchor_texts: Vec<Vec<u8>>,
     literals: AhoCorasick,
     owners: Vec<Vec<u32>>,
@@ -237,6 +247,7 @@ impl Matcher {
         let (texts, owners): (Vec<_>, Vec<_>) = literal_owners.into_iter().unzip();
         Ok(Self {
             identity: IDENTITY.fetch_add(1, Ordering::Relaxed),
+            loss_markers: build_anchors(&LOSS_MARKERS.map(<[u8]>::to_vec))?,
             anchors: anchor_texts.chunks(GROUP).map(build_anchors).collect::<Result<_, _>>()?,
             anchor_texts,
             literals: AhoCorasick::builder()
@@ -255,6 +266,12 @@ impl Matcher {
     #[must_use]
     pub fn has_anchor(&self, line: &[u8]) -> bool {
         self.anchors.iter().any(|group| group.is_in(line))
+    }
+
+    /// Whether the line says that other lines are missing.
+    #[must_use]
+    pub fn has_loss_marker(&self, line: &[u8]) -> bool {
+        self.loss_markers.is_in(line)
     }
 
     /// Tells matchers apart while they live.

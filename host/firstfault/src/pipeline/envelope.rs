@@ -12,9 +12,9 @@ use crate::pipeline::attribute::Attributed;
 /// # Errors
 /// The finding holds a number that canonical JSON cannot.
 pub fn envelope(generation: &Generation, attributed: Attributed) -> anyhow::Result<Diagnosis> {
-    let Attributed { case, graph } = attributed;
+    let Attributed { case, mut graph } = attributed;
     let (finding, evidence) = rayon::join(
-        || firstfault_engine::conclude(&graph, &case, &generation.rules),
+        || firstfault_engine::conclude(&mut graph, &case, &generation.rules),
         || evidence_digest(&case),
     );
     let rules = generation.rules.generation().to_owned();
