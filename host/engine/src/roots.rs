@@ -302,10 +302,11 @@ fn arrange(
     for mut root in roots {
         let (Some(main), Some(&lead)) = (kept.first(), root.events.first()) else { continue };
         let Some(&main_lead) = main.events.first() else { continue };
-        // What the two could both explain belongs to the one that is linked to it more strongly.
+        // What the two could both explain belongs to the one that is linked to it more strongly, or that lies nearer.
+        let node = |n: u32| graph.events.get(n as usize).and_then(|e| e.place.node.as_deref());
         let link = |root: &Root, effect: u32| {
             let edges = graph.causes_of(effect).iter().filter(|e| root.events.contains(&e.cause));
-            edges.map(|e| (e.basis, e.unordered)).min()
+            edges.map(|e| (e.basis, e.unordered, node(e.cause) != node(effect))).min()
         };
         let owned = |effect: &u32| match (link(&root, *effect), link(main, *effect)) {
             (Some(mine), Some(other)) => mine < other,

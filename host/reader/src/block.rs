@@ -1,5 +1,6 @@
 //! Forms over several lines, assembled per writer: tracebacks of several ranks interleave.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use firstfault_rules::matcher::{CompiledSignature, TRACEBACK};
@@ -24,9 +25,10 @@ pub struct Exception {
 }
 
 /// Finds the exception line of the traceback whose first line is `header`. `None` if the block is torn, if it is a later
-/// one of a chain (the first counts), or if its end is beyond the limits.
+/// one of a chain (the first counts), or if its end is beyond the limits. `patience` is how many lines may still be looked at for
+/// all blocks together.
 #[must_use]
-pub fn exception(buffer: &[u8], header: &Range<usize>) -> Option<Exception> {
+pub fn exception(buffer: &[u8], header: &Range<usize>, patience: &Cell<usize>) -> Option<Exception> {
     let writer = peel(&buffer[header.clone()]).identity;
     if is_chained(buffer, header.start, &writer) {
         return None;
@@ -39,6 +41,8 @@ pub fn exception(buffer: &[u8], header: &Range<usize>) -> Option<Exception> {
         }
         let (range, after) = segment::next(buffer, at)?;
         at = after;
+        // Headers by the thousand without an end are not worth reading over and over.
+        patience.set(patience.get().checked_sub(1)?);
         let line = &buffer[range.clone()];
         let peeled = peel(line);
         if peeled.identity != writer {
@@ -144,7 +148,8 @@ mod tests {
     fn first_exception(text: &str) -> Option<&str> {
         let at = text.find("Traceback")?;
         let header = segment::around(text.as_bytes(), at);
-        exception(text.as_bytes(), &header).map(|e| &text[e.segment.start + e.rest..e.segment.end])
+        exception(text.as_bytes(), &header, &Cell::new(1000))
+            .map(|e| &text[e.segment.start + e.rest..e.segment.end])
     }
 
     #[test]
@@ -164,7 +169,7 @@ mod tests {
         assert_eq!(first_exception(text), Some("KeyError: 'x'"));
         let second = text.rfind("Traceback").unwrap();
         let header = segment::around(text.as_bytes(), second);
-        assert_eq!(exception(text.as_bytes(), &header), None);
+        assert_eq!(exception(text.as_bytes(), &header, &Cell::new(1000)), None);
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl Collapse {
         room
     }
 
+    /// Counts something that was not looked at.
+    pub fn note_dropped(&mut self) {
+        self.dropped += 1;
+    }
+
     /// Adds a new key.
     pub fn insert(&mut self, key: Key, hit: Collapsed) {
         self.map.insert(key, hit);

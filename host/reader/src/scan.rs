@@ -1,6 +1,7 @@
 //! One chunk of a stream: candidates, patterns, collapsed hits.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -29,6 +30,9 @@ pub const LOOK_AHEAD: usize = 256 * 1024;
 const NEIGHBOUR_LINES: usize = 400;
 /// Lines at either end of a stream that are looked at for its first and last time.
 const EDGE_LINES: usize = 40;
+
+/// Lines of a chunk that may be looked at for the ends of tracebacks.
+const PATIENCE: usize = 200_000;
 
 /// What is the same for all chunks.
 #[derive(Debug)]
@@ -97,6 +101,7 @@ impl Scanner<'_> {
             Chunk { bytes: own.len() as u64, ends_line: own.last() == Some(&b'\n'), ..Chunk::default() };
         let start = first_segment(buffer, window);
         chunk.newlines = newlines(buffer, window.own.start..start.min(window.own.end));
+        let patience = Cell::new(PATIENCE);
         known::with(self.matcher.identity(), |known| {
             let mut at = start;
             while at < window.own.end
@@ -111,7 +116,14 @@ impl Scanner<'_> {
                     let lossy = self.matcher.has_loss_marker(line);
                     chunk.loss_markers += u64::from(lossy);
                     if self.matcher.has_anchor(line) {
-                        if self.try_line(stream, window, range.clone(), chunk.newlines, &mut chunk.hits) {
+                        if self.try_line(
+                            stream,
+                            window,
+                            range.clone(),
+                            chunk.newlines,
+                            &patience,
+                            &mut chunk.hits,
+                        ) {
                             chunk.matched += 1;
                         }
                     } else if !lossy {
@@ -145,6 +157,7 @@ impl Scanner<'_> {
         window: &Window<'_>,
         range: Range<usize>,
         line: u64,
+        patience: &Cell<usize>,
         hits: &mut Collapse,
     ) -> bool {
         let raw = &window.buffer[range.clone()];
@@ -196,7 +209,7 @@ impl Scanner<'_> {
             }
         }
         if traceback && memchr::memmem::find(&clean, TRACEBACK).is_some() {
-            matched |= self.try_traceback(stream, window, &range, line, hits);
+            matched |= self.try_traceback(stream, window, &range, line, patience, hits);
         }
         matched
     }
@@ -207,9 +220,15 @@ impl Scanner<'_> {
         window: &Window<'_>,
         header: &Range<usize>,
         line: u64,
+        patience: &Cell<usize>,
         hits: &mut Collapse,
     ) -> bool {
-        let Some(found) = block::exception(window.buffer, header) else { return false };
+        let Some(found) = block::exception(window.buffer, header, patience) else {
+            if patience.get() == 0 {
+                hits.note_dropped();
+            }
+            return false;
+        };
         let raw = &window.buffer[found.segment.clone()];
         let line = line + newlines(window.buffer, header.start..found.segment.start);
         let message: Cow<'_, [u8]> = segment::without_escapes(raw.get(found.rest..).unwrap_or(raw));
