@@ -1,7 +1,5 @@
 //! Every sample is diagnosed as it is meant to be, and word for word as it was before.
 
-#![expect(missing_docs, reason = "tests")]
-
 #[allow(dead_code, reason = "not every test uses all of it")]
 #[path = "support/program.rs"]
 mod program;

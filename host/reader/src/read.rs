@@ -1,6 +1,7 @@
 //! Reads all streams and joins what their chunks hold.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 
@@ -14,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::bytes::{self, Encoding};
 use crate::clock::Clock;
-use crate::collapse::{Collapse, Seen};
+use crate::collapse::{Collapse, Collapsed, Key, Seen};
 use crate::input::Input;
 use crate::probe::{Probes, RawMark};
 use crate::scan::{Chunk, LOOK_AHEAD, LOOK_BACK, Scanner, Window};
@@ -275,6 +276,7 @@ struct Joined {
     marks: Vec<RawMark>,
     stats: StreamStats,
     newlines: u64,
+    hosts: BTreeSet<String>,
     first: Option<RawStamp>,
     last: Option<RawStamp>,
     ends_line: bool,
@@ -296,6 +298,7 @@ impl Joined {
             self.stats.loss_markers += chunk.loss_markers;
             self.stats.kernel_lines |= chunk.kernel_lines;
             self.first = self.first.or(chunk.first);
+            self.hosts.extend(chunk.hosts);
             if chunk.last.is_some() {
                 self.last = chunk.last;
                 self.stats.behind_last = chunk.behind_last;
@@ -365,7 +368,11 @@ fn assemble(
         let last = joined.last.and_then(|raw| clock.resolve(&raw, &input.name, hint_of(i), false));
         stats.last_assumed = last.is_some_and(|s| s.source == TimeSource::ZoneAssumed);
         dropped += stats.dropped;
-        for (key, hit) in hits {
+        let lone_host = lone_host(context, &joined.hosts, &hits);
+        for (mut key, hit) in hits {
+            if key.place.node.is_none() {
+                key.place.node.clone_from(&lone_host);
+            }
             reading.hits.push(Hit {
                 signature: key.signature,
                 first: Position { stream, offset: hit.first.offset },
@@ -403,6 +410,14 @@ fn assemble(
         reading.limits.push(LimitReached { what: "hits of one stream".into(), cap: cap as u64, dropped });
     }
     reading
+}
+
+/// The only host that a stream names: then all of it is that host's, where no context says otherwise.
+fn lone_host(context: &ExecutionContext, hosts: &BTreeSet<String>, hits: &[(Key, Collapsed)]) -> Option<String> {
+    let named = hits.iter().filter_map(|(key, _)| key.place.node.as_ref());
+    let all: BTreeSet<&String> = hosts.iter().chain(named).collect();
+    let lone = all.len() == 1 && context.nodes.is_empty();
+    all.first().filter(|_| lone).map(|host| (*host).clone())
 }
 
 /// Milliseconds of a step, from two marks.

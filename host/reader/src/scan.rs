@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use firstfault_model::context::ExecutionContext;
@@ -31,6 +31,8 @@ const NEIGHBOUR_LINES: usize = 400;
 /// Lines at either end of a stream that are looked at for its first and last time.
 const EDGE_LINES: usize = 40;
 
+/// Lines at the start of a stream that are looked at for the host that wrote it.
+const HOST_LINES: usize = 200;
 /// Lines of a chunk that may be looked at for the ends of tracebacks.
 const PATIENCE: usize = 200_000;
 
@@ -79,6 +81,8 @@ pub struct Chunk {
     pub loss_markers: u64,
     /// Whether some line is the kernel's by its prefix.
     pub kernel_lines: bool,
+    /// Hosts that prefixes near the stream's start name, if this is its first chunk and nobody says whose it is.
+    pub hosts: BTreeSet<String>,
     /// Stamp near the stream's start, if this is its first chunk.
     pub first: Option<RawStamp>,
     /// Stamp near the stream's end, if this is its last chunk.
@@ -138,6 +142,9 @@ impl Scanner<'_> {
         chunk.kernel_lines =
             stream.source == Source::Syslog && memchr::memmem::find(own, b" kernel: ").is_some();
         if window.base == 0 && window.own.start == 0 {
+            if stream.node.is_none() {
+                chunk.hosts = first_hosts(buffer);
+            }
             chunk.first = edge_stamp(buffer, 0, true).map(|(stamp, _)| stamp);
         }
         if window.is_last {
@@ -332,6 +339,18 @@ impl Scanner<'_> {
         let time = self.clock.resolve(stamp, stream, None, false);
         time.is_some_and(|t| t.time < start.shifted(-MINUTE))
     }
+}
+
+/// Hosts that the prefixes of the first lines name.
+fn first_hosts(buffer: &[u8]) -> BTreeSet<String> {
+    let mut hosts = BTreeSet::new();
+    let mut at = 0;
+    for _ in 0..HOST_LINES {
+        let Some((range, after)) = segment::next(buffer, at) else { break };
+        at = after;
+        hosts.extend(peel(&buffer[range]).identity.host);
+    }
+    hosts
 }
 
 /// Stamp of the next line that has one.

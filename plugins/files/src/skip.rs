@@ -57,9 +57,9 @@ pub fn is_context(name: &str, at_top: bool) -> bool {
     at_top && matches!(name, "context.json" | "context.toml")
 }
 
-/// Why a file is not read, by its name; `at_top`: directly in a root.
+/// Why a file is not read, by its name.
 #[must_use]
-pub fn reason(name: &str, at_top: bool) -> Option<&'static str> {
+pub fn reason(name: &str) -> Option<&'static str> {
     if name.starts_with('.') {
         return Some("hidden");
     }
@@ -125,7 +125,7 @@ mod tests {
             "sos.log",
             "x",
         ] {
-            assert_eq!(reason(name, true), None, "{name}");
+            assert_eq!(reason(name), None, "{name}");
         }
         assert!(is_context("context.json", true) && !is_context("context.json", false));
         assert_eq!(folder_reason("logs", true), None);
@@ -150,7 +150,7 @@ mod tests {
             "a.npy.gz",
             "train.py",
         ] {
-            assert!(reason(name, true).is_some(), "{name}");
+            assert!(reason(name).is_some(), "{name}");
         }
         assert_eq!(reason("a.log.xz", true), Some("compression not read"));
         assert_eq!(folder_reason("metrics", true), Some("not read by this version"));

@@ -85,7 +85,7 @@ impl Walk<'_> {
             let reason = match entry.kind.as_str() {
                 "folder" => skip::folder_reason(name, folder.is_empty())
                     .or_else(|| (depth(&entry.path) > DEEPEST).then_some("too deep: more than 16 folders")),
-                "file" => skip::reason(name, folder.is_empty()),
+                "file" => skip::reason(name),
                 "link" => Some("a link: give what it points to instead"),
                 _ => Some("not a regular file"),
             };

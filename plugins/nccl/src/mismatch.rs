@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use firstfault_plugin::{Amendment, Derived, Facts, RankSet, SeenEvent, View, get};
 
-use crate::timeouts::{self, Waiting};
+use crate::timeouts::Waiting;
 
 /// What is derived here.
 pub const SYMPTOM: &str = "nccl.collective_mismatch";
@@ -152,6 +152,7 @@ mod tests {
     use firstfault_plugin::testing::MemoryView;
 
     use super::*;
+    use crate::timeouts;
 
     fn waits(view: MemoryView, rank: u32, op: &str, numel: u64, group: Option<&str>) -> MemoryView {
         let (rank, numel) = (rank.to_string(), numel.to_string());

@@ -36,6 +36,9 @@ pub struct Gathered {
     pub collector: String,
 }
 
+/// Parts of a stream with their numbers, the oldest with the smallest.
+type NumberedParts = Vec<(u32, Arc<dyn Part>)>;
+
 /// Asks the connector for the context and the collectors for the rest.
 ///
 /// # Errors
@@ -55,7 +58,7 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
     let context = contexts.into_iter().next().unwrap_or_default();
     let shared = Arc::new(context.clone());
     let interest = interest(generation);
-    let mut streams: BTreeMap<StreamName, Vec<(u32, Arc<dyn Part>)>> = BTreeMap::new();
+    let mut streams: BTreeMap<StreamName, NumberedParts> = BTreeMap::new();
     let mut not_read = Vec::new();
     let mut collectors = Vec::new();
     for collector in &generation.collectors {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::schema;
 
 /// The program, in the folder of the samples. Compiled plugins go to a folder of the tests.
-pub fn firstfault() -> Command {
+pub(crate) fn firstfault() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_firstfault"));
     command
         .current_dir(samples())
@@ -20,17 +20,17 @@ pub fn firstfault() -> Command {
 }
 
 /// The workspace's folder.
-pub fn workspace() -> PathBuf {
+pub(crate) fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// The folder of the samples.
-pub fn samples() -> PathBuf {
+pub(crate) fn samples() -> PathBuf {
     workspace().join("examples/incidents")
 }
 
 /// Names of the samples, sorted.
-pub fn sample_names() -> Vec<String> {
+pub(crate) fn sample_names() -> Vec<String> {
     let entries = std::fs::read_dir(samples()).unwrap();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap())
@@ -43,7 +43,7 @@ pub fn sample_names() -> Vec<String> {
 }
 
 /// What a run printed; it must have ended well.
-pub fn output(command: &mut Command) -> String {
+pub(crate) fn output(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{:?}: {complaint}", output.status);
@@ -52,7 +52,7 @@ pub fn output(command: &mut Command) -> String {
 }
 
 /// The document of `diagnose --format json` with these arguments, as text. It is held against the schema.
-pub fn diagnose_text<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
+pub(crate) fn diagnose_text<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> String {
     let mut command = firstfault();
     command.arg("diagnose").args(["--format", "json"]).args(arguments);
     let text = output(&mut command);
@@ -61,7 +61,7 @@ pub fn diagnose_text<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) ->
 }
 
 /// The document of `diagnose --format json` with these arguments.
-pub fn diagnose<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Value {
+pub(crate) fn diagnose<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Value {
     parse(&diagnose_text(arguments))
 }
 
@@ -72,7 +72,7 @@ fn parse(text: &str) -> Value {
 }
 
 /// Compares a text with a file of the sources; with `BLESS=1` in the environment it rewrites the file instead.
-pub fn assert_is_file(text: &str, file: &Path) {
+pub(crate) fn assert_is_file(text: &str, file: &Path) {
     if std::env::var_os("BLESS").is_some_and(|v| v == "1") {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text).unwrap();
@@ -93,7 +93,7 @@ pub fn assert_is_file(text: &str, file: &Path) {
 }
 
 /// The text with the digits of each digest as `-`: they change with every build of a plugin.
-pub fn without_digests(text: &str) -> String {
+pub(crate) fn without_digests(text: &str) -> String {
     let mut parts = text.split("sha256:");
     let mut out = parts.next().unwrap_or("").to_owned();
     for part in parts {
@@ -104,7 +104,7 @@ pub fn without_digests(text: &str) -> String {
 }
 
 /// Copies a folder and all that is in it.
-pub fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();

@@ -15,13 +15,13 @@ fn printed(document: &str) -> Value {
 }
 
 /// Fails unless the document is one of the schema `diagnosis` or `context`.
-pub fn assert_valid(schema: &str, document: &Value) {
+pub(crate) fn assert_valid(schema: &str, document: &Value) {
     let problems = problems(schema, document);
     assert!(problems.is_empty(), "against the schema {schema}: {problems:#?}");
 }
 
 /// What does not fit.
-pub fn problems(schema: &str, document: &Value) -> Vec<String> {
+pub(crate) fn problems(schema: &str, document: &Value) -> Vec<String> {
     let root = match schema {
         "diagnosis" => &*DIAGNOSIS,
         "context" => &*CONTEXT,
