@@ -64,14 +64,15 @@ impl Generation {
     /// What cannot be loaded. A site's plugin that cannot be is no error: it is named in each diagnosis.
     pub fn load(options: &RuleOptions) -> Result<Self, GenerationError> {
         let runtime = Runtime::new(RuntimeOptions { cache_dir: cache_dir(), ..RuntimeOptions::default() })?;
-        let mut plugins = Vec::new();
+        let mut shipped = Vec::new();
         for bundled in firstfault_bundle::plugins() {
             let precompiled = bundled.precompiled.map(Precompiled::embedded);
             let plugin = runtime.load(bundled.name, bundled.wasm, precompiled).map_err(|e| {
                 GenerationError::Plugin { name: bundled.name.to_owned(), source: Box::new(e) }
             })?;
-            plugins.push(plugin);
+            shipped.push(plugin);
         }
+        let mut guests = Vec::new();
         let mut refused = Vec::new();
         for path in &options.plugins {
             let name =
@@ -79,7 +80,7 @@ impl Generation {
             let wasm =
                 std::fs::read(path).map_err(|source| GenerationError::File { path: path.clone(), source })?;
             match runtime.load(&name, &wasm, None) {
-                Ok(plugin) => plugins.push(plugin),
+                Ok(plugin) => guests.push(plugin),
                 Err(error) => {
                     tracing::warn!(plugin = name, "not loaded: {error}");
                     refused.push(PluginRef {
@@ -92,11 +93,12 @@ impl Generation {
                 }
             }
         }
-        Self::of(plugins, refused, options.rules.as_deref())
+        Self::of(shipped, guests, refused, options.rules.as_deref())
     }
 
     fn of(
-        plugins: Vec<Plugin>,
+        shipped: Vec<Plugin>,
+        guests: Vec<Plugin>,
         mut refused: Vec<PluginRef>,
         site: Option<&Path>,
     ) -> Result<Self, GenerationError> {
@@ -104,39 +106,52 @@ impl Generation {
         let mut collectors = Vec::new();
         let mut modules = Vec::new();
         let mut packs = Vec::new();
-        for plugin in plugins {
+        let mut guest_modules = Vec::new();
+        let own = shipped.len();
+        for (i, plugin) in shipped.into_iter().chain(guests).enumerate() {
             match plugin.world() {
                 World::ContextConnector => connector = connector.or(Some(plugin)),
                 World::TelemetryCollector => collectors.push(plugin),
                 World::RuleModule => match load(plugin.name(), plugin.manifest(), Some(plugin.name())) {
-                    Ok(pack) => {
+                    Ok(pack) if i < own => {
                         packs.push(pack);
                         modules.push(plugin);
                     }
+                    Ok(pack) => guest_modules.push((plugin, pack)),
                     // A pack that does not fit is the module's fault, not the diagnosis's.
-                    Err(error) => {
-                        tracing::warn!(plugin = plugin.name(), "not used: {error}");
-                        refused.push(PluginRef {
-                            name: plugin.name().to_owned(),
-                            version: plugin.version().to_owned(),
-                            digest: plugin.digest().to_owned(),
-                            status: "refused".into(),
-                            detail: Some(error.to_string()),
-                        });
-                    }
+                    Err(error) => refused.push(refusal(&plugin, error.to_string())),
                 },
             }
         }
         let connector = connector.filter(|_| !collectors.is_empty()).ok_or(GenerationError::NoPlugins)?;
-        collectors.sort_by(|a, b| a.name().cmp(b.name()));
-        modules.sort_by(|a, b| a.name().cmp(b.name()));
         for bundled in firstfault_bundle::packs() {
             packs.push(
                 load(bundled.name, bundled.text, None).map_err(|e| GenerationError::Pack(e.to_string()))?,
             );
         }
         packs.extend(site_packs(site)?);
-        let rules = RuleSet::new(packs).map_err(|e| GenerationError::Pack(e.to_string()))?;
+        let mut rules = join(&packs)?;
+        for (module, pack) in guest_modules {
+            if packs.iter().any(|p| p.pack.pack.name == pack.pack.pack.name) {
+                let why = format!("there is another pack of the name '{}'", pack.pack.pack.name);
+                refused.push(refusal(&module, why));
+                continue;
+            }
+            packs.push(pack);
+            match join(&packs) {
+                Ok(joined) => {
+                    rules = joined;
+                    modules.push(module);
+                }
+                // Nor must it keep the other packs from their work.
+                Err(error) => {
+                    packs.pop();
+                    refused.push(refusal(&module, error.to_string()));
+                }
+            }
+        }
+        collectors.sort_by(|a, b| a.name().cmp(b.name()));
+        modules.sort_by(|a, b| a.name().cmp(b.name()));
         Ok(Self { connector, collectors, modules, rules: Arc::new(rules), refused })
     }
 
@@ -155,6 +170,22 @@ impl Generation {
     #[must_use]
     pub fn tables(&self) -> Arc<dyn Tables> {
         Arc::new(PackTables(Arc::clone(&self.rules)))
+    }
+}
+
+fn join(packs: &[LoadedPack]) -> Result<RuleSet, GenerationError> {
+    RuleSet::new(packs.to_vec()).map_err(|e| GenerationError::Pack(e.to_string()))
+}
+
+/// A plugin that is not used, as the diagnosis names it.
+fn refusal(plugin: &Plugin, why: String) -> PluginRef {
+    tracing::warn!(plugin = plugin.name(), "not used: {why}");
+    PluginRef {
+        name: plugin.name().to_owned(),
+        version: plugin.version().to_owned(),
+        digest: plugin.digest().to_owned(),
+        status: "refused".into(),
+        detail: Some(why),
     }
 }
 

@@ -74,11 +74,9 @@ fn an_idle_module_changes_nothing() {
 #[test]
 fn an_honest_module_is_heard() {
     let diagnosis =
-        diagnose_with(&Guest::new().with_event(0, "nccl.counters").with_note(0, "seen by a guest").build());
+        diagnose_with(&Guest::new().with_event(0, "nccl.counters").build());
     assert_eq!(plugin(&diagnosis)["status"], "ok", "{}", plugin(&diagnosis));
     assert_eq!(diagnosis["verdict"], WITHOUT["verdict"]);
-    let without = WITHOUT.to_string();
-    assert!(diagnosis.to_string().contains("seen by a guest") && !without.contains("seen by a guest"));
     let counters = |document: &Value| {
         let context = document["context"].as_array().unwrap();
         context.iter().find(|c| c["symptom"] == "nccl.counters").map(|c| c["count"].as_u64().unwrap())
@@ -132,7 +130,7 @@ fn a_note_on_an_event_that_does_not_exist() {
 
 #[test]
 fn an_answer_that_lies_beyond_memory() {
-    assert_fails_alone(&Guest::new().extracting("(i32.const -64)").build(), "trap");
+    assert_fails_alone(&Guest::new().extracting("(i32.const -64)").build(), "malformed");
 }
 
 #[test]
@@ -157,6 +155,10 @@ fn a_pack_that_does_not_fit_is_refused() {
         "{header}[[signature]]\nsymptom = \"no.such_symptom\"\nsources = [\"app\"]\npattern = 'Watchdog caught'\n"
     );
     assert_fails_alone(&Guest::new().describing(&unknown).build(), "refused");
+    let twice = format!(
+        "{header}[[symptom]]\nid = \"xid.149\"\nrole = \"benign\"\ntitle = \"nothing to see\"\n"
+    );
+    assert_fails_alone(&Guest::new().describing(&twice).build(), "refused");
 }
 
 #[test]
@@ -166,4 +168,18 @@ fn text_names_the_plugin_that_failed() {
     std::fs::write(&file, Guest::new().extracting(TRAP).build()).unwrap();
     let text = program::output(program::firstfault().args(["diagnose", SAMPLE, "--plugin"]).arg(&file));
     assert!(text.contains("plugin guest failed: trap"), "{text}");
+}
+
+/// A module cannot take the place of what is shipped by taking its name.
+#[test]
+fn a_name_that_is_taken_is_refused() {
+    for (name, count) in [("xid", 1), ("xid-lines", 2)] {
+        let pack = format!("[pack]\nname = \"{name}\"\nversion = \"9.9.9\"\n");
+        let diagnosis = diagnose_with(&Guest::new().describing(&pack).build());
+        let plugins = diagnosis["provenance"]["plugins"].as_array().unwrap();
+        let named: Vec<&Value> = plugins.iter().filter(|p| p["name"] == name).collect();
+        assert_eq!(named.len(), count, "{plugins:?}");
+        assert!(named.iter().any(|p| p["status"] == "refused" && p["version"] == "9.9.9"), "{named:?}");
+        assert_same_finding(&diagnosis);
+    }
 }

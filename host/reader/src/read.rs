@@ -413,7 +413,11 @@ fn assemble(
 }
 
 /// The only host that a stream names: then all of it is that host's, where no context says otherwise.
-fn lone_host(context: &ExecutionContext, hosts: &BTreeSet<String>, hits: &[(Key, Collapsed)]) -> Option<String> {
+fn lone_host(
+    context: &ExecutionContext,
+    hosts: &BTreeSet<String>,
+    hits: &[(Key, Collapsed)],
+) -> Option<String> {
     let named = hits.iter().filter_map(|(key, _)| key.place.node.as_ref());
     let all: BTreeSet<&String> = hosts.iter().chain(named).collect();
     let lone = all.len() == 1 && context.nodes.is_empty();
