@@ -1,5 +1,7 @@
 //! A plugin that fails, in whichever way, changes nothing but what the diagnosis says of the plugin.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how a test fails")]
+
 #[path = "support/guest.rs"]
 mod guest;
 #[allow(dead_code, reason = "not every test uses all of it")]
@@ -73,8 +75,7 @@ fn an_idle_module_changes_nothing() {
 /// The calls under test really happen: a module that answers well is heard.
 #[test]
 fn an_honest_module_is_heard() {
-    let diagnosis =
-        diagnose_with(&Guest::new().with_event(0, "nccl.counters").build());
+    let diagnosis = diagnose_with(&Guest::new().with_event(0, "nccl.counters").build());
     assert_eq!(plugin(&diagnosis)["status"], "ok", "{}", plugin(&diagnosis));
     assert_eq!(diagnosis["verdict"], WITHOUT["verdict"]);
     let counters = |document: &Value| {
@@ -155,9 +156,8 @@ fn a_pack_that_does_not_fit_is_refused() {
         "{header}[[signature]]\nsymptom = \"no.such_symptom\"\nsources = [\"app\"]\npattern = 'Watchdog caught'\n"
     );
     assert_fails_alone(&Guest::new().describing(&unknown).build(), "refused");
-    let twice = format!(
-        "{header}[[symptom]]\nid = \"xid.149\"\nrole = \"benign\"\ntitle = \"nothing to see\"\n"
-    );
+    let twice =
+        format!("{header}[[symptom]]\nid = \"xid.149\"\nrole = \"benign\"\ntitle = \"nothing to see\"\n");
     assert_fails_alone(&Guest::new().describing(&twice).build(), "refused");
 }
 

@@ -1,5 +1,7 @@
 //! Every sample is diagnosed as it is meant to be, and word for word as it was before.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how a test fails")]
+
 #[allow(dead_code, reason = "not every test uses all of it")]
 #[path = "support/program.rs"]
 mod program;

@@ -69,6 +69,15 @@ impl Collapse {
         true
     }
 
+    /// Gives the last line of each key a neighbour's time if it has none of its own. Once for each key: a flood
+    /// of lines without stamps is not gone through again and again.
+    pub fn stamp_last(&mut self, neighbour: impl Fn(u64) -> Option<RawStamp>) {
+        for hit in self.map.values_mut().filter(|hit| hit.count > 1 && hit.last.stamp.is_none()) {
+            hit.last.stamp = neighbour(hit.last.offset);
+            hit.last.neighbour = hit.last.stamp.is_some();
+        }
+    }
+
     /// Whether another key would be kept; one that would not is counted.
     pub fn has_room(&mut self, cap: usize) -> bool {
         let room = self.map.len() < cap;

@@ -26,6 +26,8 @@ use crate::stamp::RawStamp;
 pub const LOOK_BACK: usize = 64 * 1024;
 /// How far it reaches on from the end of a chunk.
 pub const LOOK_AHEAD: usize = 256 * 1024;
+/// What names the kernel as the writer of a line of a system log.
+const KERNEL: &[u8] = b" kernel: ";
 /// Lines to go back for a stamp.
 const NEIGHBOUR_LINES: usize = 400;
 /// Lines at either end of a stream that are looked at for its first and last time.
@@ -139,8 +141,13 @@ impl Scanner<'_> {
                     u64::from(range.end < window.own.end && buffer.get(range.end) == Some(&b'\n'));
             }
         });
-        chunk.kernel_lines =
-            stream.source == Source::Syslog && memchr::memmem::find(own, b" kernel: ").is_some();
+        chunk.hits.stamp_last(|offset| {
+            neighbour_stamp(buffer, usize::try_from(offset.checked_sub(window.base)?).ok()?)
+        });
+        // A word that the border cuts in two is this chunk's.
+        let reach = window.own.start..(window.own.end + KERNEL.len() - 1).min(buffer.len());
+        chunk.kernel_lines = stream.source == Source::Syslog
+            && memchr::memmem::find(buffer.get(reach).unwrap_or(own), KERNEL).is_some();
         if window.base == 0 && window.own.start == 0 {
             if stream.node.is_none() {
                 chunk.hosts = first_hosts(buffer);

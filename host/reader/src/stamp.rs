@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn forms_of_stamps() {
-        let cases: [(fn(&[u8]) -> Option<(RawStamp, usize)>, &str, &str, usize); 12] = [
+        type Read = fn(&[u8]) -> Option<(RawStamp, usize)>;
+        let cases: [(Read, &str, &str, usize); 12] = [
             (iso, "2026-11-02T20:41:54.250000+00:00 x", "2026-11-02T20:41:54.250Z", 32),
             (iso, "2026-10-03T05:56:38-0400 host", "2026-10-03T09:56:38.000Z", 24),
             (iso, "2026-11-02 20:25:33,123 x", "2026-11-02T20:25:33.123Z", 23),

@@ -152,7 +152,7 @@ mod tests {
         ] {
             assert!(reason(name).is_some(), "{name}");
         }
-        assert_eq!(reason("a.log.xz", true), Some("compression not read"));
+        assert_eq!(reason("a.log.xz"), Some("compression not read"));
         assert_eq!(folder_reason("metrics", true), Some("not read by this version"));
         assert_eq!(folder_reason(".git", false), Some("hidden"));
     }

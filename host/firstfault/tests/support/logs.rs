@@ -52,7 +52,7 @@ impl Log<'_> {
             }
             2 => writeln!(text, "\u{1b}[36m(TrainWorker pid={n}, ip=10.0.3.7)\u{1b}[0m {clock} healthy"),
             // One long line: a printed configuration.
-            3 if n % 10 == 0 => writeln!(text, "config: {{{}}}", "'key': 'a value of no interest', ".repeat(1 + n % 1_200)),
+            3 if n.is_multiple_of(10) => writeln!(text, "config: {{{}}}", "'key': 'a value of no interest', ".repeat(1 + n % 1_200)),
             4 => writeln!(text),
             5 => writeln!(text, "2026-09-14T{clock}.{n:06}+00:00 lyra-047 systemd[1]: Started session {n}.\r"),
             _ => writeln!(
@@ -72,7 +72,9 @@ impl Log<'_> {
         let rank = self.numbers.below(128);
         let end = if self.numbers.below(3) == 0 { "\r\n" } else { "\n" };
         let error = |message: &str| {
-            format!("[rank{rank}]:[E914 {clock}.374913434 ProcessGroupNCCL.cpp:632] [Rank {rank}] {message}{end}")
+            format!(
+                "[rank{rank}]:[E914 {clock}.374913434 ProcessGroupNCCL.cpp:632] [Rank {rank}] {message}{end}"
+            )
         };
         match self.numbers.below(7) {
             0 => error(
@@ -93,19 +95,25 @@ impl Log<'_> {
                 "2026-09-14T{clock}.418203+00:00 lyra-047 kernel: [1770873.331098] NVRM: Xid (PCI:0000:c4:00): 79, pid=675990, \
                  name=python, GPU has fallen off the bus.{end}"
             ),
-            3 => format!("slurmstepd: error: *** STEP 90417.0 ON lyra-041 CANCELLED AT 2026-09-14T{clock} DUE TO TIME LIMIT ***{end}"),
-            4 => format!("lyra-047:{rank}:{rank} [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.1<5> with status=12 opcode=0{end}"),
+            3 => format!(
+                "slurmstepd: error: *** STEP 90417.0 ON lyra-041 CANCELLED AT 2026-09-14T{clock} DUE TO TIME LIMIT ***{end}"
+            ),
+            4 => format!(
+                "lyra-047:{rank}:{rank} [0] NCCL WARN NET/IB : Got completion from peer 10.0.0.1<5> with status=12 opcode=0{end}"
+            ),
             5 => format!(
                 "[ 1843.308145] NVRM: The NVIDIA GPU 0000:b3:00.0{end}               NVRM: (PCI ID: 10de:26b5) installed in this system has{end}\
                  \x20              NVRM: fallen off the bus and is not responding to commands.{end}"
             ),
-            _ => format!("step {rank} | \u{1b}[31mRuntimeError: CUDA error: an illegal memory access was encountered\u{1b}[0m{end}"),
+            _ => format!(
+                "step {rank} | \u{1b}[31mRuntimeError: CUDA error: an illegal memory access was encountered\u{1b}[0m{end}"
+            ),
         }
     }
 }
 
-/// A log of at least `length` bytes in which some wanted lines lie at and across every multiple of `chunk`.
-pub(crate) fn log(seed: u64, length: usize, chunk: usize) -> Vec<u8> {
+/// A log of at least `length` bytes. One in `rarity` lines is wanted, and some lie at and across every multiple of `chunk`.
+pub(crate) fn log(seed: u64, length: usize, chunk: usize, rarity: usize) -> Vec<u8> {
     let numbers = &mut Numbers::new(seed);
     let mut log = Log { text: String::new(), numbers, second: 0 };
     let mut border = chunk;
@@ -122,7 +130,7 @@ pub(crate) fn log(seed: u64, length: usize, chunk: usize) -> Vec<u8> {
             log.text.push('\n');
             log.text.push_str(&wanted);
             border += chunk;
-        } else if log.numbers.below(120) == 0 {
+        } else if log.numbers.below(rarity) == 0 {
             let wanted = log.wanted();
             log.text.push_str(&wanted);
         } else {

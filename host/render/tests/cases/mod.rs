@@ -139,7 +139,7 @@ pub(crate) fn evidence(id: &str, source: &str, node: &str, line: u64, text: &str
 }
 
 pub(crate) fn onset(from: &str, to: &str, source: &str) -> Onset {
-    Onset { from: at(from), to: at(to), time_source: source.into(), reported_at: None }
+    Onset { from: at(from), to: Some(at(to)), time_source: source.into(), reported_at: None }
 }
 
 pub(crate) fn root(id: &str, symptom: &str, title: &str, domain: Domain, sub: &str) -> RootCause {
