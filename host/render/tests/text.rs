@@ -179,7 +179,7 @@ fn a_long_timeline_is_cut_and_counted() {
         .collect();
     let shown = text(&d, &options());
     assert!(shown.contains("... and 19 more"), "{shown}");
-    assert_eq!(shown.matches("nccl.peer_closed").count(), 11);
+    assert_eq!(shown.matches("closed").count(), 11);
 }
 
 #[test]
