@@ -124,7 +124,7 @@ pub fn root_causes(
             explanation.push_str(&sentence(note));
         }
         out.push(RootCause {
-            id: format!("r{}", i + 1),
+            id: root_id(i),
             symptom: lead.symptom.clone(),
             title: definition.title.clone(),
             domain,
@@ -204,6 +204,18 @@ pub fn suspects(
     out
 }
 
+/// Id of the root cause of that index.
+fn root_id(index: usize) -> String {
+    format!("r{}", index + 1)
+}
+
+/// What explains a group: a root cause by its index, or another symptom.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Explainer {
+    Root(usize),
+    Symptom(String),
+}
+
 /// Effects by (symptom, cause, basis), and which groups each root explains.
 #[must_use]
 pub fn symptom_groups(
@@ -220,7 +232,7 @@ pub fn symptom_groups(
             root_of.insert(*event, r);
         }
     }
-    type Key = (String, Option<(String, Basis, String)>);
+    type Key = (String, Option<(Explainer, Basis, String)>);
     let mut groups: BTreeMap<Key, Vec<u32>> = BTreeMap::new();
     for (i, event) in numbered(&graph.events) {
         let skipped = root_of.contains_key(&i)
@@ -239,11 +251,13 @@ pub fn symptom_groups(
             .iter()
             .min_by_key(|e| (e.basis, e.unordered, !root_of.contains_key(&e.cause), e.cause));
         let cause = edge.map(|e| {
-            let id = root_of.get(&e.cause).map_or_else(
-                || graph.events.get(e.cause as usize).map_or_else(String::new, |c| c.symptom.clone()),
-                |r| format!("r{}", r + 1),
-            );
-            (id, e.basis, e.rule.clone())
+            let by = match root_of.get(&e.cause) {
+                Some(root) => Explainer::Root(*root),
+                None => Explainer::Symptom(
+                    graph.events.get(e.cause as usize).map_or_else(String::new, |c| c.symptom.clone()),
+                ),
+            };
+            (by, e.basis, e.rule.clone())
         });
         groups.entry((event.symptom.clone(), cause)).or_default().push(i);
     }
@@ -270,11 +284,15 @@ pub fn symptom_groups(
         let caused_by: Vec<CausedBy> = cause
             .into_iter()
             .map(|(by, basis, edge)| {
-                let by = if by.starts_with('r') && by.len() < 6 && !by.contains('.') {
-                    explains.entry(by.clone()).or_default().push(id.clone());
-                    by
-                } else {
-                    ids.get(&by).and_then(|l| l.first()).cloned().unwrap_or(by)
+                let by = match by {
+                    Explainer::Root(root) => {
+                        let root = root_id(root);
+                        explains.entry(root.clone()).or_default().push(id.clone());
+                        root
+                    }
+                    Explainer::Symptom(symptom) => {
+                        ids.get(&symptom).and_then(|l| l.first()).cloned().unwrap_or(symptom)
+                    }
                 };
                 CausedBy { id: by, edge, basis }
             })
@@ -354,9 +372,7 @@ pub fn the_rest(
     ledger: &mut Ledger,
 ) -> (Vec<RuledOutEntry>, Vec<ContextEntry>) {
     let mut ruled_out = Vec::new();
-    let root_id = |event: u32| {
-        judgement.roots.iter().position(|r| r.events.contains(&event)).map(|r| format!("r{}", r + 1))
-    };
+    let root_of = |event: u32| judgement.roots.iter().position(|r| r.events.contains(&event)).map(root_id);
     for (index, (why, by)) in &judgement.ruled_out {
         let Some(event) = graph.events.get(*index as usize) else { continue };
         if ruled_out.len() >= MAX_ENTRIES {
@@ -367,7 +383,7 @@ pub fn the_rest(
             symptom: event.symptom.clone(),
             why: *why,
             by: by
-                .and_then(|b| root_id(b).or_else(|| graph.events.get(b as usize).map(|e| e.symptom.clone()))),
+                .and_then(|b| root_of(b).or_else(|| graph.events.get(b as usize).map(|e| e.symptom.clone()))),
             place: place_fields(&[event], case, event.domain(rules)),
             first: event.onset.map(|o| o.from),
             count: event.count,

@@ -80,7 +80,6 @@ pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
     let mut all = Vec::new();
     for (_, mut list) in edges {
         list.sort();
-        list.dedup_by_key(|e| e.cause);
         // One edge for each cause, the strongest; then the strongest of all.
         let mut seen = BTreeSet::new();
         list.retain(|e| seen.insert(e.cause));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use firstfault_model::event::{Amendment, Basis, EventDraft};
+use firstfault_model::event::{Amendment, EventDraft};
 use firstfault_model::hit::TimeSource;
 use firstfault_model::place::Place;
 use firstfault_model::time::Timestamp;
@@ -276,10 +276,4 @@ fn imply_stated(events: &mut Vec<Event>, rules: &RuleSet) {
     let implied: Vec<Event> = implied.into_values().collect();
     events.extend(implied);
     events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
-}
-
-/// The strongest basis among edges.
-#[must_use]
-pub fn strongest(edges: &[Edge]) -> Option<Basis> {
-    edges.iter().map(|e| e.basis).min()
 }

@@ -88,8 +88,9 @@ pub fn judge(
         }
         return out;
     }
-    let candidates = candidates(graph, case, rules, seen, dismissed, &mut out);
-    out.roots = arrange(graph, case, rules, candidates, &mut out.ruled_out);
+    let effects = graph.effects_by_cause();
+    let candidates = candidates(graph, case, rules, seen, dismissed, &effects, &mut out);
+    out.roots = arrange(graph, case, rules, candidates, &effects, &mut out.ruled_out);
     let evident = graph.events.iter().enumerate().any(|(i, e)| {
         let number = u32::try_from(i).unwrap_or(u32::MAX);
         e.scope == Scope::In
@@ -178,10 +179,10 @@ fn candidates(
     rules: &RuleSet,
     seen: &Seen,
     dismissed: &BTreeMap<u32, RuledOut>,
+    effects: &BTreeMap<u32, Vec<u32>>,
     out: &mut Judgement,
 ) -> Vec<u32> {
     let mut found = Vec::new();
-    let effects = graph.effects_by_cause();
     for (i, event) in numbered(&graph.events) {
         if event.scope != Scope::In || out.ruled_out.contains_key(&i) {
             continue;
@@ -220,7 +221,7 @@ fn candidates(
             out.context.insert(i);
         }
     }
-    without_the_undated(graph, case, rules, found, &effects, out)
+    without_the_undated(graph, case, rules, found, effects, out)
 }
 
 /// What cannot be placed in time says nothing beside what can, unless something follows from it.
@@ -282,9 +283,10 @@ fn arrange(
     case: &Case,
     rules: &RuleSet,
     candidates: Vec<u32>,
+    effects: &BTreeMap<u32, Vec<u32>>,
     ruled_out: &mut BTreeMap<u32, (RuledOut, Option<u32>)>,
 ) -> Vec<Root> {
-    let mut roots = join(graph, rules, candidates);
+    let mut roots = join(graph, rules, candidates, effects);
     if roots.is_empty() {
         return roots;
     }
@@ -344,10 +346,14 @@ fn is_scheduler_act(event: &Event, rules: &RuleSet) -> bool {
 }
 
 /// The same fault in many ranks at once is one root; at many devices or nodes it is many.
-fn join(graph: &Graph, rules: &RuleSet, candidates: Vec<u32>) -> Vec<Root> {
+fn join(
+    graph: &Graph,
+    rules: &RuleSet,
+    candidates: Vec<u32>,
+    effects_by_cause: &BTreeMap<u32, Vec<u32>>,
+) -> Vec<Root> {
     let mut roots: Vec<Root> = Vec::new();
     let mut by_key: BTreeMap<(String, String), usize> = BTreeMap::new();
-    let by_cause = graph.effects_by_cause();
     for index in candidates {
         let Some(event) = graph.events.get(index as usize) else { continue };
         let place = match event.domain(rules) {
@@ -357,7 +363,7 @@ fn join(graph: &Graph, rules: &RuleSet, candidates: Vec<u32>) -> Vec<Root> {
             ),
             _ => String::new(),
         };
-        let effects = Graph::reached_from(index, &by_cause);
+        let effects = Graph::reached_from(index, effects_by_cause);
         match by_key.get(&(event.symptom.clone(), place.clone())).and_then(|i| roots.get_mut(*i)) {
             Some(root) => {
                 root.events.push(index);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use firstfault_model::context::Node;
 use firstfault_model::diagnosis::RuledOut;
 use firstfault_model::place::Place;
 use firstfault_model::source::Source;
@@ -10,7 +11,7 @@ use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
 
 use crate::case::{Case, NodeCoverage};
-use crate::event::Scope;
+use crate::event::{Event, Scope};
 use crate::graph::Graph;
 use crate::progress::Seen;
 use crate::roots::{Judgement, numbered};
@@ -44,31 +45,37 @@ pub fn accused(
     judgement: &Judgement,
     seen: &Seen,
 ) -> Vec<Accused> {
-    let unexplained = |i: u32| graph.causes_of(i).is_empty() && !judgement.ruled_out.contains_key(&i);
+    let reports = |i: u32, event: &Event| {
+        event.scope == Scope::In
+            && event.role == Role::Effect
+            && graph.causes_of(i).is_empty()
+            && !judgement.ruled_out.contains_key(&i)
+    };
+    let accuse = |i: u32, event: &Event, why: String| Accused {
+        events: vec![i],
+        event_place: event.place.clone(),
+        ranks: event.ranks.clone(),
+        symptom: event.symptom.clone(),
+        sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
+        why,
+    };
+    let at_node = |node: &str| Place { node: Some(node.to_owned()), ..Place::default() };
     let mut out: Vec<Accused> = Vec::new();
     // Peers that others name, by how many name them.
     let mut named: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     for (i, event) in numbered(&graph.events) {
-        if event.scope != Scope::In || event.role != Role::Effect || !unexplained(i) {
+        if !reports(i, event) {
             continue;
         }
         if event.symptom.ends_with(".silent_rank") {
             let silent = event.facts.get("coverage").is_some_and(|c| c == "missing");
             let rank = event.place.rank.map_or_else(|| "a rank".to_owned(), |r| format!("rank {r}"));
-            out.push(Accused {
-                events: vec![i],
-                event_place: event.place.clone(),
-                ranks: event.ranks.clone(),
-                symptom: event.symptom.clone(),
-                sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
-                why: if silent {
-                    format!(
-                        "{rank} is the only one that reports no time-out, and its output was not collected"
-                    )
-                } else {
-                    format!("{rank} reports no time-out while the others waited for it")
-                },
-            });
+            let why = if silent {
+                format!("{rank} is the only one that reports no time-out, and its output was not collected")
+            } else {
+                format!("{rank} reports no time-out while the others waited for it")
+            };
+            out.push(accuse(i, event, why));
         } else if let Some(peer) = event.facts.get("peer_node") {
             named.entry(peer.clone()).or_default().push(i);
         }
@@ -84,18 +91,14 @@ pub fn accused(
         .collect();
     peers.sort_by_key(|(node, _)| reporters.contains(node.as_str()));
     for (peer, events) in peers {
-        let Some(first) = events.first().and_then(|i| graph.events.get(*i as usize)) else { continue };
+        let Some((&i, first)) = events.first().and_then(|i| Some((i, graph.events.get(*i as usize)?))) else {
+            continue;
+        };
         let ranks: usize =
             events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| e.ranks.len().max(1)).sum();
         let who = if ranks == 1 { "one process lost".to_owned() } else { format!("{ranks} processes lost") };
-        out.push(Accused {
-            event_place: Place { node: Some(peer.clone()), ..Place::default() },
-            ranks: Vec::new(),
-            symptom: first.symptom.clone(),
-            sub_domain: sub_domain(first.definition(rules).and_then(|d| d.sub_domain.as_deref())),
-            why: format!("{who} their connection to it"),
-            events,
-        });
+        let why = format!("{who} their connection to it");
+        out.push(Accused { event_place: at_node(&peer), ranks: Vec::new(), events, ..accuse(i, first, why) });
     }
     // What ended an attempt that had long stood still points at the stall.
     if out.is_empty()
@@ -104,53 +107,32 @@ pub fn accused(
             matches!(judgement.ruled_out.get(i), Some((RuledOut::Later, None))) && e.scope == Scope::In
         })
     {
+        let why = format!(
+            "nothing was reported after {} UTC; this only ended what already stood still",
+            since.clock(false)
+        );
         out.push(Accused {
-            events: vec![i],
             event_place: Place::default(),
             ranks: Vec::new(),
-            symptom: event.symptom.clone(),
             sub_domain: "hang".into(),
-            why: format!(
-                "nothing was reported after {} UTC; this only ended what already stood still",
-                since.clock(false)
-            ),
+            ..accuse(i, event, why)
         });
     }
-    // A node whose output is missing while others' is there may be where it began.
-    if out.is_empty() {
-        let reporter = numbered(&graph.events)
-            .find(|(i, e)| e.scope == Scope::In && e.role == Role::Effect && unexplained(*i));
-        let missing = |n: &&firstfault_model::context::Node| {
-            case.coverage_of(&Source::App, &n.name).0 == NodeCoverage::Missing
-        };
-        let silent: Vec<_> = case.context.nodes.iter().filter(missing).take(MAX_SUSPECTS).collect();
-        if let Some((i, event)) = reporter
-            && silent.len() < case.context.nodes.len()
-        {
-            for node in silent {
-                out.push(Accused {
-                    events: vec![i],
-                    event_place: Place { node: Some(node.name.clone()), ..Place::default() },
-                    ranks: Vec::new(),
-                    symptom: event.symptom.clone(),
-                    sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
-                    why: "its output was not collected, and the others only report effects".into(),
-                });
-            }
+    if out.is_empty()
+        && let Some((i, event)) = numbered(&graph.events).find(|(i, e)| reports(*i, e))
+    {
+        // A node whose output is missing while others' is there may be where it began.
+        let missing = |n: &&Node| case.coverage_of(&Source::App, &n.name).0 == NodeCoverage::Missing;
+        let silent: Vec<&Node> = case.context.nodes.iter().filter(missing).take(MAX_SUSPECTS).collect();
+        if silent.len() < case.context.nodes.len() {
+            out.extend(silent.into_iter().map(|node| Accused {
+                event_place: at_node(&node.name),
+                ranks: Vec::new(),
+                ..accuse(i, event, "its output was not collected, and the others only report effects".into())
+            }));
         }
-    }
-    if out.is_empty() {
-        let first = numbered(&graph.events)
-            .find(|(i, e)| e.scope == Scope::In && e.role == Role::Effect && unexplained(*i));
-        if let Some((i, event)) = first {
-            out.push(Accused {
-                events: vec![i],
-                event_place: event.place.clone(),
-                ranks: event.ranks.clone(),
-                symptom: event.symptom.clone(),
-                sub_domain: sub_domain(event.definition(rules).and_then(|d| d.sub_domain.as_deref())),
-                why: "it reports a failure, which can only be an effect".into(),
-            });
+        if out.is_empty() {
+            out.push(accuse(i, event, "it reports a failure, which can only be an effect".into()));
         }
     }
     out.truncate(MAX_SUSPECTS);

@@ -8,23 +8,10 @@ use serde::{Deserialize, Serialize};
 #[must_use]
 pub fn format_ranks<'a>(ranks: impl IntoIterator<Item = &'a u32>) -> String {
     let sorted: BTreeSet<u32> = ranks.into_iter().copied().collect();
-    let mut out = String::new();
-    let mut iter = sorted.into_iter().peekable();
-    while let Some(first) = iter.next() {
-        let mut last = first;
-        while iter.peek().is_some_and(|next| last.checked_add(1) == Some(*next)) {
-            last = iter.next().unwrap_or(last);
-        }
-        if !out.is_empty() {
-            out.push(',');
-        }
-        out.push_str(&first.to_string());
-        if last != first {
-            out.push('-');
-            out.push_str(&last.to_string());
-        }
-    }
-    out
+    let shown = rank_ranges(&sorted)
+        .into_iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first}-{last}") });
+    shown.collect::<Vec<_>>().join(",")
 }
 
 /// Inclusive ranges of a set of ranks, ascending.

@@ -104,11 +104,8 @@ fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
                 && name > 0
             {
                 *target = Some(value);
-                return Some(
-                    after
-                        + 1
-                        + usize::from(text.get(after + 1) == Some(&b' ') && indent_follows(text, after + 1)),
-                );
+                // One space is the prefix's; what follows it may be the indentation of a traceback.
+                return Some(after + 1 + usize::from(text.get(after + 1) == Some(&b' ')));
             }
         }
     }
@@ -185,11 +182,6 @@ fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
         return Some(trailing(0));
     }
     None
-}
-
-/// After `[rankN]:` comes one space, which is not part of the message; the indentation of a traceback is.
-fn indent_follows(text: &[u8], at: usize) -> bool {
-    text.get(at) == Some(&b' ')
 }
 
 /// `[Rank 5] ` behind a c10d prefix.

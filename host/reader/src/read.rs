@@ -9,7 +9,7 @@ use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::LimitReached;
 use firstfault_model::hit::{Hit, Position, ProgressMark, Stamp, TimeSource};
 use firstfault_model::stream::{Stream, StreamStats};
-use firstfault_model::time::{MILLI, Timestamp};
+use firstfault_model::time::MILLI;
 use firstfault_rules::matcher::Matcher;
 use rayon::prelude::*;
 
@@ -358,14 +358,13 @@ fn assemble(
         let resolve = |seen: &Seen| -> Option<Stamp> {
             clock.resolve(seen.stamp.as_ref()?, &input.name, hint_of(i), seen.neighbour)
         };
-        let edge = |raw: Option<RawStamp>| -> Option<Timestamp> {
-            clock.resolve(&raw?, &input.name, hint_of(i), false).map(|s| s.time)
-        };
+        let edge =
+            |raw: Option<RawStamp>| -> Option<Stamp> { clock.resolve(&raw?, &input.name, hint_of(i), false) };
         let mut stats = joined.stats;
         stats.lines = joined.newlines + u64::from(stats.bytes > 0 && !joined.ends_line);
-        stats.first = edge(joined.first);
-        stats.last = edge(joined.last);
-        let last = joined.last.and_then(|raw| clock.resolve(&raw, &input.name, hint_of(i), false));
+        stats.first = edge(joined.first).map(|s| s.time);
+        let last = edge(joined.last);
+        stats.last = last.map(|s| s.time);
         stats.last_assumed = last.is_some_and(|s| s.source == TimeSource::ZoneAssumed);
         dropped += stats.dropped;
         let lone_host = lone_host(context, &joined.hosts, &hits);
@@ -380,7 +379,7 @@ fn assemble(
                 count: hit.count,
                 place: key.place,
                 kernel: hit.kernel,
-                not_after: edge(hit.first.next),
+                not_after: edge(hit.first.next).map(|s| s.time),
                 first_time: resolve(&hit.first),
                 last_time: resolve(&hit.last),
                 captures: hit.captures,
@@ -391,7 +390,7 @@ fn assemble(
         }
         let mut previous: Vec<Option<ProgressMark>> = vec![None; matcher.probes().len()];
         for mark in joined.marks {
-            let time = mark.stamp.and_then(|s| clock.resolve(&s, &input.name, hint_of(i), false));
+            let time = edge(mark.stamp);
             let slot = previous.get_mut(mark.probe);
             let before = slot.as_ref().and_then(|s| s.as_ref());
             let step_ms = mark.step_ms.or_else(|| gap(before?, mark.step?, time?));

@@ -142,7 +142,7 @@ impl Scanner<'_> {
             }
         });
         chunk.hits.stamp_last(|offset| {
-            neighbour_stamp(buffer, usize::try_from(offset.checked_sub(window.base)?).ok()?)
+            stamp_before(buffer, usize::try_from(offset.checked_sub(window.base)?).ok()?)
         });
         // A word that the border cuts in two is this chunk's.
         let reach = window.own.start..(window.own.end + KERNEL.len() - 1).min(buffer.len());
@@ -152,10 +152,10 @@ impl Scanner<'_> {
             if stream.node.is_none() {
                 chunk.hosts = first_hosts(buffer);
             }
-            chunk.first = edge_stamp(buffer, 0, true).map(|(stamp, _)| stamp);
+            chunk.first = nearest_stamp(buffer, 0, Direction::Forward, EDGE).map(|(stamp, _)| stamp);
         }
         if window.is_last {
-            if let Some((stamp, behind)) = edge_stamp(buffer, buffer.len(), false) {
+            if let Some((stamp, behind)) = nearest_stamp(buffer, buffer.len(), Direction::Backward, EDGE) {
                 chunk.last = Some(stamp);
                 chunk.behind_last = behind;
             }
@@ -324,9 +324,10 @@ impl Scanner<'_> {
             return true;
         }
         if seen.stamp.is_none() {
-            seen.stamp = neighbour_stamp(window.buffer, range.start);
+            seen.stamp = stamp_before(window.buffer, range.start);
             seen.neighbour = seen.stamp.is_some();
-            seen.next = following_stamp(window.buffer, range.end + 1);
+            seen.next = nearest_stamp(window.buffer, range.end + 1, Direction::Forward, BEHIND)
+                .map(|(stamp, _)| stamp);
         }
         let (text, cut) =
             segment::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
@@ -360,22 +361,6 @@ fn first_hosts(buffer: &[u8]) -> BTreeSet<String> {
     hosts
 }
 
-/// Stamp of the next line that has one.
-fn following_stamp(buffer: &[u8], from: usize) -> Option<RawStamp> {
-    let mut at = from;
-    for _ in 0..NEIGHBOUR_LINES {
-        let (range, after) = segment::next(buffer, at)?;
-        if range.start.saturating_sub(from) > LOOK_AHEAD / 2 {
-            return None;
-        }
-        at = after;
-        if let Some(stamp) = peel(&buffer[range]).stamp {
-            return Some(stamp);
-        }
-    }
-    None
-}
-
 /// Where the first line that is the chunk's own begins.
 fn first_segment(buffer: &[u8], window: &Window<'_>) -> usize {
     let start = window.own.start;
@@ -398,40 +383,55 @@ fn newlines(buffer: &[u8], range: Range<usize>) -> u64 {
     memchr::memchr_iter(b'\n', buffer.get(range).unwrap_or(b"")).count() as u64
 }
 
-/// Stamp of the nearest earlier line, whoever wrote it: writers of one stream interleave by time.
-fn neighbour_stamp(buffer: &[u8], start: usize) -> Option<RawStamp> {
-    let mut at = start;
-    for _ in 0..NEIGHBOUR_LINES {
-        let range = segment::previous(buffer, at)?;
-        if start - range.start > LOOK_BACK {
-            break;
-        }
-        at = range.start;
-        if let Some(stamp) = peel(&buffer[range]).stamp {
-            return Some(stamp);
-        }
-    }
-    None
+/// How far a stamp may be from where it is looked for.
+#[derive(Clone, Copy)]
+struct Reach {
+    lines: usize,
+    bytes: usize,
 }
 
-/// The first stamp from an end of the stream inwards, and how many lines with text lie between.
-fn edge_stamp(buffer: &[u8], from: usize, forward: bool) -> Option<(RawStamp, u32)> {
+/// Around a line without a stamp of its own: whoever wrote the others, writers of one stream interleave by time.
+const BEFORE: Reach = Reach { lines: NEIGHBOUR_LINES, bytes: LOOK_BACK };
+const BEHIND: Reach = Reach { lines: NEIGHBOUR_LINES, bytes: LOOK_AHEAD / 2 };
+/// From an end of the stream inwards.
+const EDGE: Reach = Reach { lines: EDGE_LINES, bytes: usize::MAX };
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// The nearest stamp before a line.
+fn stamp_before(buffer: &[u8], start: usize) -> Option<RawStamp> {
+    nearest_stamp(buffer, start, Direction::Backward, BEFORE).map(|(stamp, _)| stamp)
+}
+
+/// The nearest stamp from `from`, and how many lines with text lie between.
+fn nearest_stamp(buffer: &[u8], from: usize, direction: Direction, reach: Reach) -> Option<(RawStamp, u32)> {
     let mut at = from;
     let mut passed = 0;
-    for _ in 0..EDGE_LINES {
-        let range = if forward {
-            let (range, after) = segment::next(buffer, at)?;
-            at = after;
-            range
-        } else {
-            let range = segment::previous(buffer, at)?;
-            at = range.start;
-            range
+    for _ in 0..reach.lines {
+        let range = match direction {
+            Direction::Forward => {
+                let (range, after) = segment::next(buffer, at)?;
+                at = after;
+                range
+            }
+            Direction::Backward => {
+                let range = segment::previous(buffer, at)?;
+                at = range.start;
+                range
+            }
         };
-        if let Some(stamp) = peel(&buffer[range.clone()]).stamp {
+        if range.start.abs_diff(from) > reach.bytes {
+            return None;
+        }
+        let line = &buffer[range];
+        if let Some(stamp) = peel(line).stamp {
             return Some((stamp, passed));
         }
-        passed += u32::from(!buffer[range].trim_ascii().is_empty());
+        passed += u32::from(!line.trim_ascii().is_empty());
     }
     None
 }

@@ -27,11 +27,9 @@ pub enum LiteralError {
 /// # Errors
 /// A pattern that does not parse or that requires no such literal.
 pub fn required(pattern: &str, min: usize) -> Result<Vec<Vec<u8>>, LiteralError> {
-    let hir = parse(pattern)?;
-    match best(&hir) {
-        Some(set) if set.iter().all(|l| l.len() >= min) => Ok(set),
-        _ => Err(LiteralError::NoLiteral { min }),
-    }
+    let analysis = analyse(pattern)?;
+    analysis.check(min)?;
+    Ok(analysis.best)
 }
 
 /// What a pattern requires, and what it captures: parsed once.

@@ -24,6 +24,8 @@ pub struct LoadedPack {
     pub pack: Pack,
     /// What the patterns of its signatures require, in their order.
     pub analyses: Vec<Analysis>,
+    /// What the patterns of its probes require, in their order.
+    pub probe_literals: Vec<Vec<Vec<u8>>>,
     /// Digest of its text.
     pub digest: String,
     /// The plugin that returned it, if one did.
@@ -62,15 +64,21 @@ pub fn load(origin: &str, text: &str, module: Option<&str>) -> Result<LoadedPack
         return Err(fail(vec![format!("is {} bytes long; at most {MAX_PACK} are read", text.len())]));
     }
     let pack: Pack = toml::from_str(text).map_err(|e| fail(vec![e.to_string()]))?;
-    let (problems, analyses) = check(&pack, module);
+    let (problems, analyses, probe_literals) = check(&pack, module);
     if problems.is_empty() {
-        Ok(LoadedPack { pack, analyses, digest: digest(text.as_bytes()), module: module.map(str::to_owned) })
+        Ok(LoadedPack {
+            pack,
+            analyses,
+            probe_literals,
+            digest: digest(text.as_bytes()),
+            module: module.map(str::to_owned),
+        })
     } else {
         Err(fail(problems))
     }
 }
 
-fn check(pack: &Pack, module: Option<&str>) -> (Vec<String>, Vec<Analysis>) {
+fn check(pack: &Pack, module: Option<&str>) -> (Vec<String>, Vec<Analysis>, Vec<Vec<Vec<u8>>>) {
     let mut problems = Vec::new();
     let mut analyses = Vec::with_capacity(pack.signatures.len());
     let name = &pack.pack.name;
@@ -125,12 +133,14 @@ fn check(pack: &Pack, module: Option<&str>) -> (Vec<String>, Vec<Analysis>) {
             }
         }
     }
+    let mut probe_literals = Vec::with_capacity(pack.probes.len());
     for probe in &pack.probes {
-        if let Err(e) = literals::required(&probe.pattern, MIN_LITERAL) {
-            problems.push(format!("probe '{}': pattern {e}", probe.id));
+        match literals::required(&probe.pattern, MIN_LITERAL) {
+            Ok(literals) => probe_literals.push(literals),
+            Err(e) => problems.push(format!("probe '{}': pattern {e}", probe.id)),
         }
     }
-    (problems, analyses)
+    (problems, analyses, probe_literals)
 }
 
 /// The name of a signature within its pack.

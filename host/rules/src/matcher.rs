@@ -9,7 +9,6 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind, packed};
 use firstfault_model::source::Source;
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::literals;
 use crate::load::{LoadedPack, MIN_LITERAL, signature_name};
 use crate::pack::{Block, Probe, Signature};
 
@@ -220,12 +219,11 @@ impl Matcher {
                     spec: spec.clone(),
                 });
             }
-            for spec in &pack.pack.probes {
+            for (spec, literals) in pack.pack.probes.iter().zip(&pack.probe_literals) {
                 probes.push(CompiledProbe {
                     id: format!("{}/{}", pack.pack.pack.name, spec.id),
                     sources: spec.sources.iter().map(|s| Source::parse(s)).collect(),
-                    literals: literals::required(&spec.pattern, MIN_LITERAL)
-                        .map_err(|e| format!("{}: {e}", spec.id))?,
+                    literals: literals.clone(),
                     pattern: LazyPattern::new(&spec.pattern),
                     spec: spec.clone(),
                 });
