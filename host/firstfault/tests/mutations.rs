@@ -1,0 +1,123 @@
+//! Whatever happens to the logs of an incident, nobody is blamed whom the whole logs clear.
+//!
+//! A thousand incidents are spoiled in ways that follow from a seed; `MUTATIONS=20000` makes it more, `MUTATION=17` runs one and
+//! leaves its files in place.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how a test fails")]
+
+#[allow(dead_code, reason = "not every test uses all of it")]
+#[path = "support/logs.rs"]
+mod logs;
+#[path = "support/mutation.rs"]
+mod mutation;
+#[allow(dead_code, reason = "not every test uses all of it")]
+#[path = "support/program.rs"]
+mod program;
+#[allow(dead_code, reason = "not every test uses all of it")]
+#[path = "support/schema.rs"]
+mod schema;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use firstfault::arguments::RuleOptions;
+use firstfault::generation::Generation;
+use firstfault::pipeline::{self, timing::Timing};
+use firstfault_model::context::ExecutionContext;
+use firstfault_model::diagnosis::{Diagnosis, PlaceFields, Verdict};
+use firstfault_render::TextOptions;
+use mutation::Files;
+use rayon::prelude::*;
+
+/// A sample, what is in it, and what it says when it is whole.
+struct Sample {
+    name: String,
+    files: Files,
+    context: ExecutionContext,
+    accused: Vec<PlaceFields>,
+}
+
+impl Sample {
+    fn read(name: String, generation: &Generation) -> Self {
+        let folder = program::samples().join(&name);
+        let files = mutation::read(&folder);
+        let context = ExecutionContext::parse(std::str::from_utf8(&files["context.json"]).unwrap()).unwrap();
+        let finding = diagnose(generation, &folder).finding;
+        let roots = finding.root_causes.into_iter().map(|root| root.place);
+        let accused = roots.chain(finding.suspects.into_iter().map(|suspect| suspect.place)).collect();
+        Self { name, files, context, accused }
+    }
+
+    /// Whether somebody at this place, or at a place that it may be part of, is accused by the whole logs.
+    fn accuses(&self, place: &PlaceFields) -> bool {
+        place == &PlaceFields::default() || self.accused.iter().any(|accused| self.may_be(place, accused))
+    }
+
+    /// Whether two places may be one: all that is known of both is the same.
+    fn may_be(&self, a: &PlaceFields, b: &PlaceFields) -> bool {
+        let node = |place: &PlaceFields| {
+            let of_rank = || Some(self.context.node_of_rank(*place.ranks.first()?)?.name.clone());
+            place.node.clone().or_else(of_rank)
+        };
+        let gpu = |place: &PlaceFields| Some(place.gpus.first()?.pci_bus_id.clone()?.to_string());
+        let rank = |place: &PlaceFields| Some(place.ranks.clone()).filter(|ranks| ranks.len() == 1);
+        let port = |place: &PlaceFields| place.port.as_ref().map(|port| (port.device.clone(), port.number));
+        agree(node(a), node(b)) && agree(gpu(a), gpu(b)) && agree(rank(a), rank(b)) && agree(port(a), port(b))
+    }
+}
+
+fn agree<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+    a.is_none() || b.is_none() || a == b
+}
+
+fn diagnose(generation: &Generation, folder: &Path) -> Diagnosis {
+    pipeline::diagnose(generation, &[folder.to_owned()], &mut Timing::default()).unwrap()
+}
+
+/// What is wrong with the diagnosis of a spoiled sample, if anything is.
+fn wrong(sample: &Sample, generation: &Generation, seed: u64) -> Option<String> {
+    let mut files = sample.files.clone();
+    let kinds = mutation::spoil(&mut files, seed);
+    let folder = tempfile::tempdir().unwrap();
+    mutation::write(&files, folder.path());
+    let complain = |what: String| Some(format!("seed {seed}, {} {kinds:?}: {what}", sample.name));
+    let diagnosis = catch_unwind(AssertUnwindSafe(|| {
+        let diagnosis = diagnose(generation, folder.path());
+        assert!(!firstfault_render::text(&diagnosis, &TextOptions::default()).is_empty());
+        diagnosis
+    }));
+    if std::env::var_os("MUTATION").is_some() {
+        eprintln!("{} {kinds:?}: {}", sample.name, folder.keep().display());
+    }
+    let Ok(Diagnosis { finding, provenance, .. }) = diagnosis else {
+        return complain("it panics".to_owned());
+    };
+    if let Some(plugin) = provenance.plugins.iter().find(|plugin| plugin.status != "ok") {
+        return complain(format!("{plugin:?}"));
+    }
+    if (finding.verdict == Verdict::Attributed) == finding.root_causes.is_empty() {
+        return complain(format!("{:?} with {} root causes", finding.verdict, finding.root_causes.len()));
+    }
+    let innocent = finding.root_causes.iter().find(|root| !sample.accuses(&root.place))?;
+    complain(format!("{} is blamed ({:?})\n  {}", innocent.symptom, innocent.confidence, finding.summary))
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().expect("the number of a mutation, or how many"))
+}
+
+#[test]
+fn spoiled_logs_blame_nobody_whom_the_whole_ones_clear() {
+    let generation = Generation::load(&RuleOptions::default()).unwrap();
+    let samples: Vec<Sample> =
+        program::sample_names().into_iter().map(|name| Sample::read(name, &generation)).collect();
+    let seeds = number("MUTATION").map_or(0..number("MUTATIONS").unwrap_or(1_000), |one| one..one + 1);
+    let wrong: Vec<String> = seeds
+        .into_par_iter()
+        .filter_map(|seed| {
+            let sample = &samples[usize::try_from(seed).unwrap() % samples.len()];
+            wrong(sample, &generation, seed)
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
+}

@@ -1,0 +1,212 @@
+//! Incidents with their logs spoiled: lines lost, doubled, torn or out of order, clocks off, bytes flipped, files cut or gone.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use firstfault_model::time::{SECOND, Timestamp};
+
+use crate::logs::Numbers;
+
+/// Files of an incident by their path in it.
+pub(crate) type Files = BTreeMap<String, Vec<u8>>;
+
+/// Reads all files below a folder.
+pub(crate) fn read(folder: &Path) -> Files {
+    let mut files = Files::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(at) = folders.pop() {
+        for entry in std::fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned();
+                files.insert(name, std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+/// Writes them to a folder.
+pub(crate) fn write(files: &Files, folder: &Path) {
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+}
+
+/// One way to spoil logs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Dropped,
+    Doubled,
+    Torn,
+    Disordered,
+    Skewed,
+    Cut,
+    Flipped,
+    Removed,
+}
+
+const KINDS: [Kind; 8] = [
+    Kind::Dropped,
+    Kind::Doubled,
+    Kind::Torn,
+    Kind::Disordered,
+    Kind::Skewed,
+    Kind::Cut,
+    Kind::Flipped,
+    Kind::Removed,
+];
+
+/// Spoils the logs in one to four ways that follow from the seed, and tells which.
+pub(crate) fn spoil(files: &mut Files, seed: u64) -> Vec<Kind> {
+    let numbers = &mut Numbers::new(seed);
+    let ways = if numbers.below(3) == 0 { 2 + numbers.below(3) } else { 1 };
+    let kinds: Vec<Kind> = (0..ways).map(|_| KINDS[numbers.below(KINDS.len())]).collect();
+    for kind in &kinds {
+        apply(*kind, files, numbers);
+    }
+    kinds
+}
+
+fn apply(kind: Kind, files: &mut Files, numbers: &mut Numbers) {
+    let chosen = choose(files, numbers);
+    // From every other line to one of a thousand.
+    let rarity = [2, 5, 20, 100, 1_000][numbers.below(5)];
+    let most = [2, 20, 900][numbers.below(3)];
+    let shift = i64::try_from(1 + numbers.below(most)).unwrap();
+    let shift = if numbers.below(2) == 0 { shift } else { -shift };
+    for name in chosen {
+        let Some(bytes) = files.get_mut(&name) else { continue };
+        match kind {
+            Kind::Dropped => {
+                *bytes = each_line(
+                    bytes,
+                    |line| if numbers.below(rarity) > 0 { line.to_vec() } else { Vec::new() },
+                )
+            }
+            Kind::Doubled => {
+                *bytes = each_line(bytes, |line| line.repeat(1 + usize::from(numbers.below(rarity) == 0)))
+            }
+            Kind::Torn => {
+                *bytes = each_line(bytes, |line| {
+                    if numbers.below(rarity) > 0 { line.to_vec() } else { torn(line, numbers) }
+                })
+            }
+            Kind::Disordered => disorder(bytes, rarity, numbers),
+            Kind::Skewed => *bytes = each_line(bytes, |line| skewed(line, shift)),
+            Kind::Cut => cut(bytes, numbers),
+            Kind::Flipped => flip(bytes, rarity, numbers),
+            Kind::Removed => {
+                files.remove(&name);
+            }
+        }
+    }
+}
+
+/// Logs to spoil: one, those of a node, or some of all.
+fn choose(files: &Files, numbers: &mut Numbers) -> Vec<String> {
+    let logs: Vec<&String> = files.keys().filter(|name| name.starts_with("logs/")).collect();
+    let Some(one) = logs.get(numbers.below(logs.len())) else { return Vec::new() };
+    let folder = one.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let spread = numbers.below(3);
+    let mut keep = |name: &&&String| match spread {
+        0 => name == &one,
+        1 => name.rsplit_once('/').is_some_and(|(f, _)| f == folder),
+        _ => numbers.below(2) == 0,
+    };
+    logs.iter().filter(|name| keep(name)).map(|name| (*name).clone()).collect()
+}
+
+fn each_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    bytes.split_inclusive(|b| *b == b'\n').flat_map(|line| change(line)).collect()
+}
+
+/// A line cut in two, without its end (so that the next is glued to it), or without its beginning. The cut is beside a
+/// space, lest it spell another number.
+fn torn(line: &[u8], numbers: &mut Numbers) -> Vec<u8> {
+    let spaces: Vec<usize> = line.iter().enumerate().filter(|(_, b)| **b == b' ').map(|(i, _)| i).collect();
+    let at = spaces.get(numbers.below(spaces.len())).copied().unwrap_or(0);
+    let (head, tail) = line.split_at(at);
+    match numbers.below(3) {
+        0 => [head, b"\n", tail].concat(),
+        1 => head.to_vec(),
+        _ => tail.to_vec(),
+    }
+}
+
+/// Moves lines by up to eight.
+fn disorder(bytes: &mut Vec<u8>, rarity: usize, numbers: &mut Numbers) {
+    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|b| *b == b'\n').collect();
+    for i in 0..lines.len() {
+        if numbers.below(rarity) == 0 {
+            let other = (i + numbers.below(9)).min(lines.len() - 1);
+            lines.swap(i, other);
+        }
+    }
+    *bytes = lines.concat();
+}
+
+/// Cuts off the end or the beginning.
+fn cut(bytes: &mut Vec<u8>, numbers: &mut Numbers) {
+    let at = numbers.below(bytes.len());
+    let at = bytes[..at].iter().rposition(|b| *b == b' ').unwrap_or(0);
+    if numbers.below(3) == 0 {
+        bytes.drain(..at);
+    } else {
+        bytes.truncate(at);
+    }
+}
+
+/// Makes bytes unreadable. None becomes a digit or a letter: what then spells the name of another place would be evidence.
+fn flip(bytes: &mut [u8], rarity: usize, numbers: &mut Numbers) {
+    let count = bytes.len() / (64 * rarity);
+    for _ in 0..=count {
+        let at = numbers.below(bytes.len());
+        if let Some(byte) = bytes.get_mut(at) {
+            *byte = [0, 0xff, 0xc3, 0x1b, b' ', b'\n', b'\r', b'"', b'{', b'\\'][numbers.below(10)];
+        }
+    }
+}
+
+/// The line with each date and time in it moved by seconds.
+fn skewed(line: &[u8], seconds: i64) -> Vec<u8> {
+    let mut out = line.to_vec();
+    for at in 0..out.len() {
+        // `2026-09-14T04:37:21`, `2026-09-14 04:37:21`, and `E0914 04:37:21` of a year that does not matter.
+        let Some(rest) = out.get_mut(at..) else { break };
+        if let Some(stamp) = rest.get_mut(..19).filter(|s| is_of(s, b"0000-00-00?00:00:00")) {
+            let text = format!("{}T{}Z", spelt(&stamp[..10]), spelt(&stamp[11..]));
+            if let Some(moved) = moved(&text, seconds) {
+                stamp[..10].copy_from_slice(&moved.as_bytes()[..10]);
+                stamp[11..].copy_from_slice(&moved.as_bytes()[11..19]);
+            }
+        } else if let Some(stamp) = rest.get_mut(1..14).filter(|s| is_of(s, b"0000 00:00:00")) {
+            let text = format!("2026-{}-{}T{}Z", spelt(&stamp[..2]), spelt(&stamp[2..4]), spelt(&stamp[5..]));
+            if let Some(moved) = moved(&text, seconds) {
+                let moved = format!("{}{} {}", &moved[5..7], &moved[8..10], &moved[11..19]);
+                stamp.copy_from_slice(moved.as_bytes());
+            }
+        }
+    }
+    out
+}
+
+fn is_of(text: &[u8], form: &[u8]) -> bool {
+    text.iter().zip(form).all(|(byte, form)| match form {
+        b'0' => byte.is_ascii_digit(),
+        b'?' => matches!(byte, b'T' | b' '),
+        other => byte == other,
+    })
+}
+
+fn spelt(digits: &[u8]) -> &str {
+    std::str::from_utf8(digits).unwrap()
+}
+
+fn moved(stamp: &str, seconds: i64) -> Option<String> {
+    Some(Timestamp::parse(stamp)?.shifted(seconds * SECOND).to_string())
+}
