@@ -12,7 +12,7 @@ use crate::evidence::Ledger;
 use crate::graph::{Graph, MAX_EVENTS};
 use crate::progress::Seen;
 use crate::roots::{self, Judgement};
-use crate::{confidence, coverage, decision, document, missing, summary, suspects};
+use crate::{clocks, confidence, coverage, decision, document, missing, summary, suspects};
 
 /// Concludes. The finding depends on the case and the rules alone.
 #[must_use]
@@ -80,6 +80,14 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
     if graph.dropped > 0 {
         limits.push(LimitReached { what: "events".into(), cap: MAX_EVENTS as u64, dropped: graph.dropped });
     }
+    let (clocks, more) = clocks::listed(&graph.clocks);
+    if more > 0 {
+        limits.push(LimitReached {
+            what: "clocks".into(),
+            cap: clocks::MAX_LISTED as u64,
+            dropped: more as u64,
+        });
+    }
     Finding {
         verdict: judgement.verdict,
         summary,
@@ -102,7 +110,7 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         could_change_the_verdict: could_change,
         unrecognised: Vec::new(),
         limits,
-        clocks: Vec::new(),
+        clocks,
         not_read: case.not_read.clone(),
     }
 }

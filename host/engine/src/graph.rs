@@ -10,6 +10,7 @@ use firstfault_rules::ruleset::RuleSet;
 use rayon::prelude::*;
 
 use crate::case::Case;
+use crate::clocks::{self, Offsets};
 use crate::edges::{self, Edge};
 use crate::event::{Event, Onset, overlay};
 use crate::{cycles, scope};
@@ -28,6 +29,8 @@ pub struct Graph {
     added: Vec<Edge>,
     /// Events beyond [`MAX_EVENTS`].
     pub dropped: u64,
+    /// How far the clocks of nodes are off.
+    pub clocks: Offsets,
 }
 
 impl Graph {
@@ -41,8 +44,10 @@ impl Graph {
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);
         imply_stated(&mut events, rules);
+        let clocks = clocks::estimate(&events, case);
+        clocks::assign(&mut events, &clocks, case);
         scope::assign(&mut events, case, rules);
-        Self { events, edges: Vec::new(), added: Vec::new(), dropped }
+        Self { events, edges: Vec::new(), added: Vec::new(), dropped, clocks }
     }
 
     /// Builds the edges, once all events and amendments are there.

@@ -9,6 +9,7 @@
 //! Between the stages the host runs the rule modules; the engine knows nothing of how.
 
 pub mod case;
+pub mod clocks;
 pub mod conclude;
 pub mod confidence;
 pub mod coverage;

@@ -95,9 +95,9 @@ impl Seen {
     #[must_use]
     pub fn survived(&self, event: &Event) -> bool {
         let margin = self.step.unwrap_or(30 * SECOND).saturating_mul(3).saturating_add(CLOCK_BOUND);
-        match (event.onset.filter(|o| o.to.0 != i64::MAX), self.last_time) {
+        match (event.common_onset().filter(|o| o.to.0 != i64::MAX), self.last_time) {
             (Some(onset), Some(last)) => {
-                let until = event.last_seen.map_or(onset.to, |seen| seen.max(onset.to));
+                let until = event.last_seen.map_or(onset.to, |seen| event.common_time(seen).max(onset.to));
                 last.since(until) > margin
             }
             _ => {

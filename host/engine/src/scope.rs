@@ -39,7 +39,7 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
             return Scope::Out;
         }
     }
-    let Some(onset) = event.onset else { return Scope::In };
+    let Some(onset) = event.common_onset() else { return Scope::In };
     if let Some(start) = context.document.start
         && onset.to < start.shifted(-CLOCK_BOUND)
         && event.last_seen.is_none_or(|seen| seen < start.shifted(-CLOCK_BOUND))

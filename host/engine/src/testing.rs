@@ -253,7 +253,12 @@ impl Small {
     }
 
     /// Time-outs of ranks, reported ten minutes after their onset.
-    pub(crate) fn timeouts(mut self, ranks: &[u32], onset: i64) -> Self {
+    pub(crate) fn timeouts(self, ranks: &[u32], onset: i64) -> Self {
+        self.timeouts_of("1", ranks, onset)
+    }
+
+    /// The same of one collective.
+    pub(crate) fn timeouts_of(mut self, seq: &str, ranks: &[u32], onset: i64) -> Self {
         for rank in ranks {
             let node = if *rank < 2 { "n0" } else { "n1" };
             let rank = rank.to_string();
@@ -263,7 +268,7 @@ impl Small {
                 node,
                 &[("rank", &rank)],
                 onset + 600,
-                &[("before_ms", "600000")],
+                &[("before_ms", "600000"), ("seq", seq)],
             );
         }
         self
