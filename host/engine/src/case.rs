@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::{LimitReached, NotRead, PluginRef};
+use firstfault_model::focus::UnknownLine;
 use firstfault_model::hit::{Hit, ProgressMark};
 use firstfault_model::source::Source;
 use firstfault_model::stream::Stream;
@@ -21,6 +22,8 @@ pub struct Case {
     pub hits: Vec<Hit>,
     /// How far it came.
     pub marks: Vec<ProgressMark>,
+    /// Error-like lines that no rule knows, where it was looked for them.
+    pub unknown: Vec<UnknownLine>,
     /// Limits that were reached.
     pub limits: Vec<LimitReached>,
     /// What was given and not read.

@@ -1,7 +1,7 @@
 //! From the graph to the finding.
 
 use firstfault_model::diagnosis::{
-    Confidence, Exit, Finding, LimitReached, Lineage, Terminal, Verdict, Workload,
+    Confidence, Exit, Finding, LimitReached, Lineage, Terminal, TerminalState, Verdict, Workload,
 };
 use firstfault_model::ranges::format_nodes;
 use firstfault_rules::pack::Role;
@@ -12,23 +12,53 @@ use crate::evidence::Ledger;
 use crate::graph::{Graph, MAX_EVENTS};
 use crate::progress::Seen;
 use crate::roots::{self, Judgement};
+use crate::suspects::Accused;
 use crate::{clocks, confidence, coverage, decision, document, missing, summary, suspects};
 
-/// Concludes. The finding depends on the case and the rules alone.
+/// Lines behind an error with which a log may still end because of it; what writes on for longer went on.
+const LAST_WORDS: u32 = 5;
+
+/// What the graph says, before it is written down.
+#[derive(Debug)]
+pub struct Judged {
+    /// Verdict and roots.
+    pub judgement: Judgement,
+    /// Suspects.
+    pub accused: Vec<Accused>,
+    /// How far the attempt came.
+    seen: Seen,
+    /// Root causes beyond the limit.
+    beyond: u64,
+}
+
+/// Judges. The result depends on the case and the rules alone.
 #[must_use]
-pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
+pub fn judge(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Judged {
     let seen = Seen::of(case);
     let dismissed = roots::dismissed(graph, case, rules, &seen);
     graph.dismiss(|cause| dismissed.contains_key(&cause));
-    let graph = &*graph;
     let mut judgement = roots::judge(graph, case, rules, &seen, &dismissed);
-    let too_many = judgement.roots.len().saturating_sub(roots::MAX_ROOTS) as u64;
+    let beyond = judgement.roots.len().saturating_sub(roots::MAX_ROOTS) as u64;
     judgement.roots.truncate(roots::MAX_ROOTS);
     let accused = if judgement.verdict == Verdict::Undetermined {
         suspects::accused(graph, case, rules, &judgement, &seen)
     } else {
         Vec::new()
     };
+    Judged { judgement, accused, seen, beyond }
+}
+
+/// Concludes. The finding depends on the case and the rules alone.
+#[must_use]
+pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
+    let Judged { mut judgement, accused, seen, beyond } = judged;
+    // What no rule knows may well be the fault, if the log ends with it and nothing says that the attempt ended well.
+    if judgement.verdict == Verdict::NoFault
+        && judgement.state == TerminalState::Unknown
+        && case.unknown.iter().any(|line| line.behind.is_some_and(|lines| lines <= LAST_WORDS))
+    {
+        judgement.verdict = Verdict::Undetermined;
+    }
     let gaps = missing::gaps(graph, case, rules, &judgement, &accused);
     let (could_change, gap_ids) = missing::listed(&gaps, case);
     let confidences: Vec<(Confidence, String)> =
@@ -50,6 +80,7 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         root.explains = explains.get(&root.id).cloned().unwrap_or_default();
     }
     let (ruled_out, context) = document::the_rest(graph, case, rules, &judgement, &mut ledger);
+    let unrecognised = document::unrecognised(case, &mut ledger);
     let affected = document::affected(graph, &judgement);
     let levels: Vec<Confidence> = confidences.iter().map(|(c, _)| *c).collect();
     let main_effect = symptoms
@@ -68,13 +99,14 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         main_effect,
         gaps: &gaps,
         still_since: seen.hang.as_ref().and_then(|h| h.since),
+        unrecognised: unrecognised.len(),
     });
     let mut limits = case.limits.clone();
-    if too_many > 0 {
+    if beyond > 0 {
         limits.push(LimitReached {
             what: "root causes".into(),
             cap: roots::MAX_ROOTS as u64,
-            dropped: too_many,
+            dropped: beyond,
         });
     }
     if graph.dropped > 0 {
@@ -108,7 +140,7 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         evidence: ledger.into_list(),
         coverage: coverage::coverage(case),
         could_change_the_verdict: could_change,
-        unrecognised: Vec::new(),
+        unrecognised,
         limits,
         clocks,
         not_read: case.not_read.clone(),

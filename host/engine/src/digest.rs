@@ -40,6 +40,15 @@ pub fn evidence_digest(case: &Case) -> String {
         }
         of_stamp(&mut digester, mark.time);
     }
+    digester.number(case.unknown.len() as u64);
+    for line in &case.unknown {
+        digester.number(u64::from(line.at.stream));
+        digester.number(line.at.offset);
+        digester.number(line.line_number);
+        digester.part(line.text.as_bytes());
+        digester.part(line.node.as_deref().unwrap_or("\0").as_bytes());
+        of_stamp(&mut digester, line.time);
+    }
     digester.number(case.limits.len() as u64);
     for limit in &case.limits {
         digester.part(limit.what.as_bytes());

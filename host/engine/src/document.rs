@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::diagnosis::{
     Affected, CausedBy, Confidence, ContextEntry, GpuRef, LinkRef, Onset, PlaceFields, PortRef, Reported,
-    RootCause, RuledOutEntry, Suspect, SymptomGroup,
+    RootCause, RuledOutEntry, Suspect, SymptomGroup, Unrecognised,
 };
 use firstfault_model::event::Basis;
 use firstfault_model::hit::TimeSource;
@@ -332,6 +332,16 @@ pub fn symptom_groups(
         });
     }
     (out, explains)
+}
+
+/// Error-like lines that no rule knows.
+#[must_use]
+pub fn unrecognised(case: &Case, ledger: &mut Ledger) -> Vec<Unrecognised> {
+    let cite = |line| {
+        let (evidence, cited) = ledger.cite_unknown(line, case)?;
+        Some(Unrecognised { evidence, node: cited.node.clone(), source: cited.source.clone() })
+    };
+    case.unknown.iter().filter_map(cite).collect()
 }
 
 /// Who suffered: places of effects, less what a root blames.

@@ -4,9 +4,10 @@
 //! case ── plan ──> host events + batches for rule modules
 //!      ── Graph::new(events) ──> places, onsets, scope, cause edges
 //!      ── Graph::amend(amendments) ──> the same, amended (at most three rounds)
+//!      ── judge ──> verdict, and the parts of streams to look at again (focus)
 //!      ── conclude ──> finding
 //! ```
-//! Between the stages the host runs the rule modules; the engine knows nothing of how.
+//! Between the stages the host runs the rule modules and reads; the engine knows nothing of how.
 
 pub mod case;
 pub mod clocks;
@@ -20,6 +21,7 @@ pub mod document;
 pub mod edges;
 pub mod event;
 pub mod evidence;
+pub mod focus;
 pub mod graph;
 pub mod missing;
 pub mod order;
@@ -36,7 +38,8 @@ mod verdicts;
 pub mod view;
 
 pub use case::Case;
-pub use conclude::conclude;
+pub use conclude::{Judged, conclude, judge};
+pub use focus::focus;
 pub use graph::Graph;
 pub use plan::{Batch, ExtractPlan, plan};
 

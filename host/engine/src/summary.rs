@@ -29,6 +29,8 @@ pub struct Parts<'a> {
     pub gaps: &'a [Gap],
     /// Since when it stood still, if it did.
     pub still_since: Option<Timestamp>,
+    /// How many error-like lines no rule knows.
+    pub unrecognised: usize,
 }
 
 /// Writes the sentences.
@@ -113,6 +115,17 @@ fn undetermined(parts: &Parts<'_>) -> String {
         && let Some(place) = describe(&suspect.place, Domain::Undetermined)
     {
         sentence.push_str(&format!(" The suspect is {place}: {}.", suspect.why));
+    }
+    if parts.main_effect.is_none() && parts.suspects.is_empty() && parts.unrecognised > 0 {
+        let lines = if parts.unrecognised == 1 {
+            "One line that no rule knows looks"
+        } else {
+            "Some lines that no rule knows look"
+        };
+        sentence.push_str(&format!(
+            " {lines} like an error: read {} first.",
+            if parts.unrecognised == 1 { "it" } else { "them" }
+        ));
     }
     if let Some(gap) = parts.gaps.first() {
         sentence.push_str(&format!(" Fetch {}.", gap.what));

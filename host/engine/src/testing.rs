@@ -279,7 +279,9 @@ impl Small {
     }
 
     pub(crate) fn finding(&self) -> Finding {
-        crate::conclude(&mut self.graph(), &self.case, &self.rules)
+        let mut graph = self.graph();
+        let judged = crate::judge(&mut graph, &self.case, &self.rules);
+        crate::conclude(judged, &graph, &self.case, &self.rules)
     }
 }
 

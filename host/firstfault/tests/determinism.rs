@@ -173,7 +173,7 @@ fn context() -> ExecutionContext {
 }
 
 fn digest(reading: Reading) -> String {
-    let Reading { streams, hits, marks, limits } = reading;
+    let Reading { streams, hits, marks, limits, .. } = reading;
     evidence_digest(&Case { context: context(), streams, hits, marks, limits, ..Case::default() })
 }
 

@@ -18,6 +18,8 @@ pub mod read;
 pub mod scan;
 pub mod segment;
 pub mod stamp;
+pub mod unknown;
 
 pub use input::{Input, Part};
 pub use read::{ReaderLimits, Reading, read};
+pub use unknown::{Before, unknown_lines};

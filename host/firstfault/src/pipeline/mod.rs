@@ -1,7 +1,8 @@
 //! One attempt, from paths to a diagnosis.
 //!
 //! ```text
-//! paths ─ gather (connector, collectors) ─> inputs ─ reader ─> hits ─ attribute (rule modules, engine) ─> finding ─ envelope ─> diagnosis
+//! paths ─ gather (connector, collectors) ─> inputs ─ reader ─> hits ─ attribute (rule modules, engine) ─> verdict
+//! verdict ─ reader again, where it matters ─> lines that no rule knows ─ engine ─> finding ─ envelope ─> diagnosis
 //! ```
 
 pub mod attribute;
@@ -29,27 +30,34 @@ pub fn diagnose(
 ) -> anyhow::Result<Diagnosis> {
     let gathered = gather::gather(generation, paths)?;
     timing.mark("collect");
-    let reading = firstfault_reader::read(
-        gathered.inputs,
-        generation.rules.matcher(),
-        &gathered.context,
-        &ReaderLimits::default(),
-    );
+    let limits = ReaderLimits::default();
+    let matcher = generation.rules.matcher();
+    let mut reading = firstfault_reader::read(gathered.inputs, matcher, &gathered.context, &limits);
     timing.mark("read");
     let case = firstfault_engine::Case {
         context: gathered.context,
-        streams: reading.streams,
-        hits: reading.hits,
-        marks: reading.marks,
-        limits: reading.limits,
+        streams: std::mem::take(&mut reading.streams),
+        hits: std::mem::take(&mut reading.hits),
+        marks: std::mem::take(&mut reading.marks),
+        limits: std::mem::take(&mut reading.limits),
         not_read: gathered.not_read,
         plugins: gathered.plugins,
         collector: gathered.collector,
         ..firstfault_engine::Case::default()
     };
-    let attributed = attribute::attribute(generation, case);
+    let attribute::Attributed { mut case, mut graph } = attribute::attribute(generation, case);
     timing.mark("attribute");
-    let diagnosis = envelope::envelope(generation, attributed)?;
+    let judged = firstfault_engine::judge(&mut graph, &case, &generation.rules);
+    let focus = firstfault_engine::focus(&judged, &graph, &case);
+    case.unknown = firstfault_reader::unknown_lines(
+        firstfault_reader::Before { inputs: &reading.inputs, dating: &reading.dating, hits: &case.hits },
+        &focus,
+        matcher,
+        &case.context,
+        &limits,
+    );
+    timing.mark("judge");
+    let diagnosis = envelope::envelope(generation, judged, graph, case)?;
     timing.mark("conclude");
     Ok(diagnosis)
 }
