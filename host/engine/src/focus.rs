@@ -34,7 +34,9 @@ pub fn focus(judged: &Judged, graph: &Graph, case: &Case) -> Vec<Focus> {
         spots.entry(event.first.stream).or_insert(Spot::Around(event.first.offset));
         if let (Some(node), Some(onset)) = (event.place.node.as_deref(), event.onset) {
             let to = if onset.to.0 == i64::MAX { onset.from } else { onset.to };
-            windows.entry(node).or_insert((onset.from.shifted(-AROUND), to.shifted(AROUND)));
+            // Of a wide interval its end: what was written there was written last before the fault showed.
+            let from = onset.from.max(to.shifted(-2 * AROUND));
+            windows.entry(node).or_insert((from.shifted(-AROUND), to.shifted(AROUND)));
         }
     }
     // What is suspected need not be where the line that points at it was written.

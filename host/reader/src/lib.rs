@@ -10,6 +10,7 @@ pub mod bytes;
 pub mod clock;
 pub mod collapse;
 pub mod input;
+pub mod kept;
 pub mod known;
 pub mod locate;
 pub mod prefix;

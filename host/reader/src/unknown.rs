@@ -18,12 +18,15 @@ use firstfault_rules::pack::Block;
 use crate::bytes::{self, Encoding};
 use crate::clock::Clock;
 use crate::input::Input;
+use crate::kept;
 use crate::prefix::peel;
 use crate::read::{Dating, ReaderLimits};
 use crate::segment;
 
 /// Bytes that are looked at before an offset, and behind it.
 const REACH: u64 = 64 << 10;
+/// Bytes that are looked at from a time on.
+const WINDOW: u64 = 1 << 20;
 /// How far the lines around an offset may lie from its time.
 const AROUND: i64 = 2 * MINUTE;
 /// Lines kept of one stream, and of all.
@@ -117,6 +120,15 @@ pub fn unknown_lines(
     out
 }
 
+/// A line that is found.
+struct Found {
+    range: Range<usize>,
+    /// Its own time.
+    own: Option<Stamp>,
+    /// The latest time up to it.
+    latest: Option<Stamp>,
+}
+
 struct Looker<'a> {
     input: &'a Input,
     clock: &'a Clock<'a>,
@@ -139,7 +151,7 @@ impl Looker<'_> {
             }
             Spot::Between(from, to) => {
                 let start = self.start_of(&content, from, length)?;
-                (start, (start + 2 * REACH).min(length), Some((from, to)))
+                (start, (start + WINDOW).min(length), Some((from, to)))
             }
         };
         let buffer = content.range(from, to)?;
@@ -149,7 +161,7 @@ impl Looker<'_> {
         } else {
             memchr::memchr2(b'\n', b'\r', &buffer).map_or(buffer.len(), |i| i + 1)
         };
-        let mut found: Vec<(Range<usize>, Option<Stamp>)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         let mut latest = None;
         let mut at = begin;
         while let Some((range, after)) = segment::next(&buffer, at) {
@@ -166,27 +178,28 @@ impl Looker<'_> {
             {
                 continue;
             }
-            found.push((range, own));
+            found.push(Found { range, own, latest });
         }
-        if let Spot::Around(at) = spot {
-            found.sort_by_key(|(range, _)| ((from + range.start as u64).abs_diff(at), range.start));
-        }
-        let mut kept: Vec<(Range<usize>, Option<Stamp>)> = Vec::new();
-        for (range, time) in found {
-            if kept.len() < OF_STREAM && seen.insert(shape(&buffer[range.clone()])) {
-                kept.push((range, time));
+        match spot {
+            Spot::Around(at) => found.sort_by_key(|f| (from + f.range.start as u64).abs_diff(at)),
+            Spot::Between(from, to) => {
+                let middle = from.shifted(to.since(from) / 2);
+                found.sort_by_key(|f| f.latest.map_or(i64::MAX, |t| t.time.since(middle).saturating_abs()));
             }
+            Spot::End => {}
         }
-        kept.sort_by_key(|(range, _)| range.start);
-        let Some((first, _)) = kept.first() else { return Ok(Vec::new()) };
-        let mut number = 1 + content.newlines(0, from + first.start as u64)?;
-        let mut counted = first.start;
+        let is_new = |f: &Found| seen.insert(shape(&buffer[f.range.clone()]));
+        let mut kept: Vec<Found> = found.into_iter().filter(is_new).take(OF_STREAM).collect();
+        kept.sort_by_key(|f| f.range.start);
+        let Some(first) = kept.first() else { return Ok(Vec::new()) };
+        let mut number = 1 + content.newlines(0, from + first.range.start as u64)?;
+        let mut counted = first.range.start;
         let mut out = Vec::new();
-        for (range, time) in kept {
+        for Found { range, own: time, .. } in kept {
             number += memchr::memchr_iter(b'\n', &buffer[counted..range.start]).count() as u64;
             counted = range.start;
             let line = segment::without_escapes(&buffer[range.clone()]);
-            let (text, cut) = segment::text(&line, 0);
+            let (text, cut) = kept::text(&line, 0);
             let behind = (to == length).then(|| lines_with_text(&buffer[range.end..]));
             out.push(UnknownLine {
                 behind,
@@ -285,14 +298,16 @@ fn looks_like_an_error(line: &[u8]) -> bool {
     found && !is_informative(line) && !is_scaffold(line)
 }
 
-/// Lines of stack traces that say where, not what.
+/// Lines of stack traces and of launchers' reports that say where, not what.
 fn is_scaffold(line: &[u8]) -> bool {
-    let scaffolds: [&[u8]; 5] = [
+    let scaffolds: [&[u8]; 7] = [
         b"frame #",
         b"Exception raised from ",
         b"The above exception was the direct cause",
         b"During handling of the above exception",
         b"Root Cause (first observed failure)",
+        b".py FAILED",
+        b"Failures:",
     ];
     scaffolds.iter().any(|s| memchr::memmem::find(line, s).is_some())
 }

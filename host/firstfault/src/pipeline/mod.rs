@@ -26,13 +26,13 @@ use timing::Timing;
 pub fn diagnose(
     generation: &Generation,
     paths: &[PathBuf],
+    limits: &ReaderLimits,
     timing: &mut Timing,
 ) -> anyhow::Result<Diagnosis> {
     let gathered = gather::gather(generation, paths)?;
     timing.mark("collect");
-    let limits = ReaderLimits::default();
     let matcher = generation.rules.matcher();
-    let mut reading = firstfault_reader::read(gathered.inputs, matcher, &gathered.context, &limits);
+    let mut reading = firstfault_reader::read(gathered.inputs, matcher, &gathered.context, limits);
     timing.mark("read");
     let case = firstfault_engine::Case {
         context: gathered.context,
@@ -54,7 +54,7 @@ pub fn diagnose(
         &focus,
         matcher,
         &case.context,
-        &limits,
+        limits,
     );
     timing.mark("judge");
     let diagnosis = envelope::envelope(generation, judged, graph, case)?;
