@@ -13,6 +13,7 @@ use crate::case::Case;
 use crate::clocks::{self, Offsets};
 use crate::edges::{self, Edge};
 use crate::event::{Event, Onset, overlay};
+use crate::ranks::{self, RankMap};
 use crate::{cycles, scope};
 
 /// Most events of a graph.
@@ -31,6 +32,8 @@ pub struct Graph {
     pub dropped: u64,
     /// How far the clocks of nodes are off.
     pub clocks: Offsets,
+    /// Where ranks ran, if only the lines tell.
+    ranks: RankMap,
 }
 
 impl Graph {
@@ -40,6 +43,11 @@ impl Graph {
         let drafts: Vec<&EventDraft> = drafts.into_iter().collect();
         let mut events: Vec<Event> =
             drafts.par_iter().with_min_len(256).filter_map(|d| Event::resolve(d, case, rules)).collect();
+        let ranks = RankMap::learn(&events, case);
+        events.retain(|event| !ranks::is_map(event));
+        if !ranks.is_empty() {
+            events.iter_mut().for_each(|event| ranks.complete(event));
+        }
         events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);
@@ -47,7 +55,7 @@ impl Graph {
         let clocks = clocks::estimate(&events, case);
         clocks::assign(&mut events, &clocks, case);
         scope::assign(&mut events, case, rules);
-        Self { events, edges: Vec::new(), added: Vec::new(), dropped, clocks }
+        Self { events, edges: Vec::new(), added: Vec::new(), dropped, clocks, ranks }
     }
 
     /// Builds the edges, once all events and amendments are there.
@@ -183,6 +191,7 @@ impl Graph {
             None => cited.iter().filter_map(|e| e.onset).min_by_key(|o| o.from),
         };
         event.complete_place(case);
+        self.ranks.complete(&mut event);
         let known = self.events.iter().any(|e| {
             e.symptom == event.symptom
                 && e.place == event.place

@@ -27,6 +27,7 @@ pub mod missing;
 pub mod order;
 pub mod plan;
 pub mod progress;
+pub mod ranks;
 pub mod roots;
 pub mod scope;
 pub mod summary;

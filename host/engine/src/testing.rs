@@ -274,6 +274,12 @@ impl Small {
         self
     }
 
+    /// The events before a graph is made of them.
+    pub(crate) fn events(&self) -> Vec<crate::event::Event> {
+        let resolve = |draft| crate::event::Event::resolve(draft, &self.case, &self.rules);
+        self.drafts.iter().filter_map(resolve).collect()
+    }
+
     pub(crate) fn graph(&self) -> Graph {
         Graph::new(&self.drafts, &self.case, &self.rules).finish(&self.rules)
     }

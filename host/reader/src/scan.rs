@@ -191,6 +191,7 @@ impl Scanner<'_> {
                 if signature.spec.fallback != fallback
                     || (fallback && taken)
                     || !signature.applies_to(&stream.source)
+                    || (signature.spec.maps && !self.context.nodes.is_empty())
                 {
                     continue;
                 }

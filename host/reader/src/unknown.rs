@@ -300,7 +300,7 @@ fn looks_like_an_error(line: &[u8]) -> bool {
 
 /// Lines of stack traces and of launchers' reports that say where, not what.
 fn is_scaffold(line: &[u8]) -> bool {
-    let scaffolds: [&[u8]; 7] = [
+    let scaffolds: [&[u8]; 8] = [
         b"frame #",
         b"Exception raised from ",
         b"The above exception was the direct cause",
@@ -308,6 +308,7 @@ fn is_scaffold(line: &[u8]) -> bool {
         b"Root Cause (first observed failure)",
         b".py FAILED",
         b"Failures:",
+        b"Last error:",
     ];
     scaffolds.iter().any(|s| memchr::memmem::find(line, s).is_some())
 }

@@ -179,6 +179,9 @@ pub struct Signature {
     /// Counts only if no other signature took the line.
     #[serde(default)]
     pub fallback: bool,
+    /// It only says where a rank ran (facts `of_rank` and `world`, and `device` and `bus` if told): not tried where a context says so.
+    #[serde(default)]
+    pub maps: bool,
 }
 
 /// Forms over several lines.
