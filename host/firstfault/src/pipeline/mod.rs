@@ -35,6 +35,8 @@ pub fn diagnose(
         &gathered.context,
         &ReaderLimits::default(),
     );
+    // All is read: the temporary folder can go.
+    drop(gathered.prepared);
     timing.mark("read");
     let case = firstfault_engine::Case {
         context: gathered.context,
