@@ -68,6 +68,7 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         main_effect,
         gaps: &gaps,
         still_since: seen.hang.as_ref().and_then(|h| h.since),
+        unread: summary::unread(case),
     });
     let mut limits = case.limits.clone();
     if too_many > 0 {

@@ -87,6 +87,8 @@ pub fn part<W: Write>(input: &mut dyn BufRead, parts: &mut Parts<W>) -> io::Resu
             To::Nowhere | To::Unknown => {}
             // What `ls` says of the file.
             _ if text.starts_with(b"*** ls: ") => {}
+            // A sentence of the report about a file, where no line of a log begins with a path.
+            To::Excerpts(_) if text.starts_with(b"/") => to = To::Excerpts(None),
             To::Kernel | To::Excerpts(Some(true)) if !is_title(text) => parts.kernel.put(told.lines, text)?,
             To::System | To::Excerpts(Some(false)) if !is_title(text) => parts.rest.put(told.lines, text)?,
             To::Excerpts(_) => to = To::Excerpts(excerpt(text)),
