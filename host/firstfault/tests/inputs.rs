@@ -58,7 +58,7 @@ fn shown(document: &Value) -> (String, u64, String, String) {
     let id = root["evidence"][0].as_str().expect("the root has evidence");
     let line = document["evidence"].as_array().unwrap().iter().find(|e| e["id"] == id).unwrap();
     (
-        root["place"]["node"].as_str().unwrap_or_default().to_owned(),
+        root["node"].as_str().unwrap_or_default().to_owned(),
         line["line_number"].as_u64().unwrap(),
         line["time"].as_str().unwrap_or_default().to_owned(),
         line["text"].as_str().unwrap().to_owned(),

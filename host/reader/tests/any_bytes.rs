@@ -217,7 +217,8 @@ proptest! {
     /// Exports and reports of any bytes are parted, and no line leaves its place: there are never more than were read.
     #[test]
     fn any_export_is_parted(bytes in foreign()) {
-        recognise::recognise(&bytes);
+        let content = recognise::recognise(&bytes);
+        prop_assert!(bytes.len() >= 512 || content != Content::Tar);
         let feeds = bytes.iter().filter(|b| **b == b'\n').count() as u64;
         for content in [Content::JournalJson, Content::JournalExport, Content::BugReport] {
             let mut parts = Parts { kernel: Numbered::new(Vec::new()), rest: Numbered::new(Vec::new()) };
