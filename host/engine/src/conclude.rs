@@ -100,6 +100,7 @@ pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> 
         gaps: &gaps,
         still_since: seen.hang.as_ref().and_then(|h| h.since),
         unrecognised: unrecognised.len(),
+        unread: summary::unread(case),
     });
     let mut limits = case.limits.clone();
     if beyond > 0 {

@@ -40,7 +40,7 @@ pub struct RuleOptions {
 /// Options of `diagnose`.
 #[derive(Debug, Args)]
 pub struct DiagnoseOptions {
-    /// A log file, several, a folder of logs, or an incident folder
+    /// A log file, several, a folder of logs, an incident folder, a tar archive of either; - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// What to print

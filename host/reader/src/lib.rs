@@ -6,16 +6,20 @@
 //! line's neighbourhood.
 
 pub mod block;
+pub mod bug_report;
 pub mod bytes;
 pub mod clock;
 pub mod collapse;
 pub mod input;
+pub mod journal;
 pub mod kept;
 pub mod known;
 pub mod locate;
+pub mod numbered;
 pub mod prefix;
 pub mod probe;
 pub mod read;
+pub mod recognise;
 pub mod scan;
 pub mod segment;
 pub mod stamp;

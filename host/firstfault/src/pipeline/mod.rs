@@ -56,6 +56,8 @@ pub fn diagnose(
         &case.context,
         limits,
     );
+    // All is read: the temporary folder can go.
+    drop((reading, gathered.prepared));
     timing.mark("judge");
     let diagnosis = envelope::envelope(generation, judged, graph, case)?;
     timing.mark("conclude");
