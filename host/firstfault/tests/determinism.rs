@@ -151,7 +151,7 @@ impl Streams {
             .into_iter()
             .map(|(source, node, parts)| {
                 let name = StreamName { source, node: Some(node.into()), name: "x.log".into(), rank: None };
-                Input { name, trust: Trust::Unverified, parts }
+                Input { name, trust: Trust::Unverified, parts, missing: 0 }
             })
             .collect();
         Self { _folder: folder, inputs }

@@ -332,3 +332,63 @@ fn one_line_for_each_reason() {
     assert!(section.contains("README.md, notes.md: not a log by its name"), "{section}");
     assert!(section.contains("9 files: not a log: binary (weights-0.pt,"), "{section}");
 }
+
+#[test]
+fn logs_of_containers_are_the_programs_lines() {
+    let time = |s: u32| format!("2026-11-02T20:00:{s:02}.123456789Z");
+    // The line of the fault is in two pieces, parted within what tells it.
+    let (head, tail) = XID.split_at(XID.len() - 20);
+    let docker = |text: &str, s: u32| json!({ "log": text, "stream": "stderr", "time": time(s) }).to_string();
+    let logs = [
+        format!(
+            "{}\n{}\n{}\n{}\n",
+            docker("\"start\"\n", 1),
+            docker(head, 2),
+            docker(&format!("{tail}\n"), 2),
+            docker("end\n", 3)
+        ),
+        format!(
+            "{} stderr F start\n{} stderr P {head}\n{} stderr F {tail}\n{} stderr F end\n",
+            time(1),
+            time(2),
+            time(2),
+            time(3)
+        ),
+    ];
+    for log in logs {
+        let (_folder, path) = file("job.log", log.as_bytes());
+        let document = diagnose([&path]);
+        let line = &document["evidence"][0];
+        assert_eq!(document["root_causes"][0]["symptom"], "xid.79", "{log}");
+        assert_eq!(
+            (line["line_number"].as_u64(), line["time"].as_str()),
+            (Some(2), Some("2026-11-02T20:00:02.123Z")),
+            "{log}"
+        );
+        assert!(line["text"].as_str().unwrap().ends_with(XID), "{line}");
+    }
+}
+
+#[test]
+fn a_rotated_file_that_is_missing_makes_the_coverage_partial() {
+    let folder = TempDir::new().unwrap();
+    let logs = folder.path().join("logs/n1");
+    std::fs::create_dir_all(&logs).unwrap();
+    for name in ["kernel.log", "kernel.log.1", "kernel.log.2"] {
+        std::fs::write(logs.join(name), "2026-11-02T20:00:00+00:00 n1 kernel: all is well\n").unwrap();
+    }
+    let kernel = || {
+        let document = diagnose([folder.path()]);
+        document["coverage"].as_array().unwrap().iter().find(|c| c["source"] == "kernel").cloned().unwrap()
+    };
+    assert_eq!((kernel()["status"].as_str(), kernel()["loss_markers"].as_u64()), (Some("ok"), Some(0)));
+    std::fs::remove_file(logs.join("kernel.log.1")).unwrap();
+    assert_eq!((kernel()["status"].as_str(), kernel()["loss_markers"].as_u64()), (Some("partial"), Some(1)));
+    // So do the NULs that a crash leaves where lines were.
+    std::fs::write(
+        logs.join("kernel.log.1"),
+        [&[0; 300], &b"\n2026-11-02T20:00:00+00:00 n1 kernel: up\n"[..]].concat(),
+    )
+    .unwrap();
+    assert_eq!((kernel()["status"].as_str(), kernel()["loss_markers"].as_u64()), (Some("partial"), Some(1)));
+}

@@ -10,6 +10,7 @@ pub mod bug_report;
 pub mod bytes;
 pub mod clock;
 pub mod collapse;
+pub mod container;
 pub mod input;
 pub mod journal;
 pub mod kept;

@@ -342,6 +342,7 @@ fn assemble(
         .map(|(input, mut joined)| {
             let hits = std::mem::take(&mut joined.hits);
             joined.stats.dropped = hits.dropped();
+            joined.stats.loss_markers += input.missing;
             (input, hits.into_sorted(), joined)
         })
         .collect();

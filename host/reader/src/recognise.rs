@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 
 use crate::bytes::{self, Encoding};
+use crate::container;
 
 /// Bytes that are looked at. A tar archive shows itself in 512, most others in a few.
 const HEAD: usize = 4096;
@@ -23,6 +24,10 @@ pub enum Content {
     JournalJson,
     /// `journalctl -o export`: fields, and an empty line behind each entry.
     JournalExport,
+    /// Docker's `json-file`: an object on each line.
+    DockerJson,
+    /// The form of the container runtime interface: lines that may be pieces of longer ones.
+    Cri,
     /// What `nvidia-bug-report.sh` collects.
     BugReport,
     /// A tar archive.
@@ -69,6 +74,13 @@ pub fn recognise(head: &[u8]) -> Content {
     let first = head.split(|b| *b == b'\n').next().unwrap_or_default();
     if first.first() == Some(&b'{') && contains(first, b"\"__REALTIME_TIMESTAMP\"") {
         return Content::JournalJson;
+    }
+    if first.starts_with(b"{\"log\":\"") && (contains(first, b"\"stream\":\"std") || first.len() >= LONG_HEAD)
+    {
+        return Content::DockerJson;
+    }
+    if container::is_cri(first) {
+        return Content::Cri;
     }
     if head.starts_with(b"__CURSOR=") || head.starts_with(b"__REALTIME_TIMESTAMP=") {
         return Content::JournalExport;
@@ -214,6 +226,9 @@ mod tests {
         let json = b"{\"MESSAGE\":\"x\",\"__REALTIME_TIMESTAMP\":\"1789360641418203\"}\n";
         assert_eq!(recognise(json), Content::JournalJson);
         assert_eq!(recognise(b"__CURSOR=s=1;i=2\n__REALTIME_TIMESTAMP=1\n"), Content::JournalExport);
+        let docker = br#"{"log":"x\n","stream":"stdout","time":"2026-11-02T20:00:00.1Z"}"#;
+        assert_eq!(recognise(docker), Content::DockerJson);
+        assert_eq!(recognise(b"2026-11-02T20:00:00.123456789Z stdout F step 1\n"), Content::Cri);
         let report =
             b"____________________________________________\n\nStart of NVIDIA bug report log file.  Please";
         assert_eq!(recognise(report), Content::BugReport);

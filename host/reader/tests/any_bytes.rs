@@ -40,7 +40,7 @@ fn read(bytes: &[u8], source: Source, limits: &ReaderLimits) -> Reading {
     std::fs::write(file.path(), bytes).unwrap();
     let name = StreamName { source, node: Some("n1".into()), name: "x".into(), rank: None };
     let part: Arc<dyn Part> = Arc::new(file.path().to_path_buf());
-    let input = Input { name, trust: Trust::Unverified, parts: vec![part] };
+    let input = Input { name, trust: Trust::Unverified, parts: vec![part], missing: 0 };
     firstfault_reader::read(vec![input], RULES.matcher(), &ExecutionContext::default(), limits)
 }
 

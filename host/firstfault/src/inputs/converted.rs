@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter};
 
 use firstfault_reader::numbered::Numbered;
 use firstfault_reader::recognise::Content;
-use firstfault_reader::{Part, bug_report, bytes, journal};
+use firstfault_reader::{Part, bug_report, bytes, container, journal};
 
 /// Most decompressed bytes of a file that are converted.
 const MOST_BYTES: u64 = 64 << 30;
@@ -17,6 +17,8 @@ pub struct Converted {
     pub kernel: Option<Spooled>,
     /// Other messages of the system, if there are any.
     pub rest: Option<Spooled>,
+    /// All of it, where it stays what it was.
+    pub whole: Option<Spooled>,
     /// The host, if all of it is one's.
     pub host: Option<String>,
     /// What is left out of it, and why it ends early.
@@ -38,6 +40,9 @@ impl Part for Spooled {
 /// # Errors
 /// It cannot be opened, or a temporary file not be written.
 pub fn convert(content: Content, file: File) -> io::Result<Option<Converted>> {
+    if matches!(content, Content::DockerJson | Content::Cri) {
+        return container_log(content, file);
+    }
     if !matches!(content, Content::JournalJson | Content::JournalExport | Content::BugReport) {
         return Ok(None);
     }
@@ -81,7 +86,44 @@ pub fn convert(content: Content, file: File) -> io::Result<Option<Converted>> {
         let file = part.finish(lines)?.into_inner().map_err(io::IntoInnerError::into_error)?;
         Ok(Some(Spooled(file)))
     };
-    Ok(Some(Converted { kernel: finish(parts.kernel)?, rest: finish(parts.rest)?, host, left_out }))
+    Ok(Some(Converted {
+        kernel: finish(parts.kernel)?,
+        rest: finish(parts.rest)?,
+        whole: None,
+        host,
+        left_out,
+    }))
+}
+
+/// Joins the pieces of lines. A log that has none is read as it is.
+fn container_log(content: Content, file: File) -> io::Result<Option<Converted>> {
+    let open = |file: File| -> io::Result<_> {
+        let encoding = bytes::encoding(&file)?;
+        let decoder = bytes::decoder(file, encoding)?;
+        Ok(BufReader::with_capacity(1 << 20, io::Read::take(decoder, MOST_BYTES)))
+    };
+    if content == Content::Cri {
+        // A damaged one is left to the reader, which tells how far it came.
+        let pieces = container::has_pieces(&mut open(file.try_clone()?)?).unwrap_or(false);
+        io::Seek::rewind(&mut &file)?;
+        if !pieces {
+            return Ok(None);
+        }
+    }
+    let mut input = open(file)?;
+    let mut out = spool()?;
+    let told = container::joined(content, &mut input, &mut out)?;
+    let mut left_out = Vec::new();
+    if told.cut > 0 {
+        left_out.push(format!("{} of its lines are cut: too long", told.cut));
+    }
+    if let Some(error) = told.error {
+        left_out.push(format!("damaged or cut off after {} lines: {error}", told.lines));
+    } else if input.get_ref().limit() == 0 {
+        left_out.push(format!("cut off: what follows {MOST_BYTES} bytes is not read"));
+    }
+    let file = out.finish(told.lines)?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(Some(Converted { kernel: None, rest: None, whole: Some(Spooled(file)), host: None, left_out }))
 }
 
 fn spool() -> io::Result<Numbered<BufWriter<File>>> {

@@ -70,6 +70,7 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
     let only = |root: &str| {
         prepared.given.iter().zip(0..).find(|(_, i)| root == root_name(*i)).map(|(g, _)| &g.name)
     };
+    let mut missing: BTreeMap<StreamName, u64> = BTreeMap::new();
     let mut collectors = Vec::new();
     for collector in &generation.collectors {
         match collector.collect(Arc::clone(&shared), &Focus::default(), &interest, &capabilities) {
@@ -85,6 +86,10 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
                     let path = format!("{prefix}{}", attachment.path);
                     let name = stream_name(&attachment.labels, &path, prefix, &context);
                     let number = attachment.labels.get("part").and_then(|p| p.parse().ok()).unwrap_or(0);
+                    let gap = attachment.labels.get("missing").and_then(|n| n.parse().ok()).unwrap_or(0_u64);
+                    if gap > 0 {
+                        *missing.entry(name.clone()).or_default() += gap;
+                    }
                     let mut add = |name: StreamName, part: Arc<dyn Part>| {
                         streams.entry(name).or_default().push((number, part));
                     };
@@ -94,6 +99,9 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
                         Seen::Converted(made) => {
                             for reason in made.left_out {
                                 not_read.push(NotRead { path: path.clone(), reason });
+                            }
+                            if let Some(part) = made.whole {
+                                add(name.clone(), Arc::new(part));
                             }
                             let (kernel, rest) = converted_names(name, made.host.as_deref(), &context);
                             if let Some(part) = made.kernel {
@@ -128,7 +136,9 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
         .map(|(name, mut parts)| {
             parts.sort_by_key(|(part, _)| *part);
             // Paths are the user's: nobody vouches for where the files came from.
-            Input { name, trust: Trust::Unverified, parts: parts.into_iter().map(|(_, p)| p).collect() }
+            let missing = missing.get(&name).copied().unwrap_or(0);
+            let parts = parts.into_iter().map(|(_, part)| part).collect();
+            Input { name, trust: Trust::Unverified, parts, missing }
         })
         .collect();
     Ok(Gathered { context, inputs, not_read, plugins, collector: collectors.join(","), prepared })
