@@ -16,6 +16,8 @@ use firstfault_model::time::MINUTE;
 pub struct Case {
     /// What ran.
     pub context: ExecutionContext,
+    /// The attempt that is asked for, of several in the logs.
+    pub attempt: Option<u32>,
     /// What was read.
     pub streams: Vec<Stream>,
     /// What was matched.

@@ -1,13 +1,15 @@
 //! From the graph to the finding.
 
 use firstfault_model::diagnosis::{
-    Confidence, Exit, Finding, LimitReached, Lineage, Terminal, TerminalState, Verdict, Workload,
+    Confidence, Exit, Finding, LimitReached, Lineage, PreviousAttempt, RootCause, Terminal, TerminalState,
+    Verdict, Workload,
 };
 use firstfault_model::ranges::format_nodes;
 use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
 
 use crate::case::Case;
+use crate::event::Event;
 use crate::evidence::Ledger;
 use crate::graph::{Graph, MAX_EVENTS};
 use crate::progress::Seen;
@@ -15,6 +17,8 @@ use crate::roots::{self, Judgement};
 use crate::suspects::Accused;
 use crate::{clocks, confidence, coverage, decision, document, missing, summary, suspects};
 
+/// Most earlier attempts that are listed.
+const MAX_PREVIOUS: usize = 64;
 /// Lines behind an error with which a log may still end because of it; what writes on for longer went on.
 const LAST_WORDS: u32 = 5;
 
@@ -34,7 +38,7 @@ pub struct Judged {
 /// Judges. The result depends on the case and the rules alone.
 #[must_use]
 pub fn judge(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Judged {
-    let seen = Seen::of(case);
+    let seen = Seen::of(case, &graph.attempts);
     let dismissed = roots::dismissed(graph, case, rules, &seen);
     graph.dismiss(|cause| dismissed.contains_key(&cause));
     let mut judgement = roots::judge(graph, case, rules, &seen, &dismissed);
@@ -125,7 +129,7 @@ pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> 
         verdict: judgement.verdict,
         summary,
         workload: workload(case),
-        lineage: Lineage::default(),
+        lineage: lineage(graph, case, &root_causes),
         terminal_state: judgement.state,
         terminal: terminal(case, &judgement, graph),
         decision: decision::decide(graph, case, rules, &judgement, &levels),
@@ -146,6 +150,31 @@ pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> 
         clocks,
         not_read: case.not_read.clone(),
     }
+}
+
+/// The attempts before the one that is judged, as the logs show them: before the one that was asked for, else before the last.
+fn lineage(graph: &Graph, case: &Case, roots: &[RootCause]) -> Lineage {
+    let found = graph.attempts.count();
+    if found < 2 {
+        return Lineage::default();
+    }
+    let until = case.attempt.unwrap_or(found);
+    let previous = (1..until).rev().take(MAX_PREVIOUS).map(|attempt| {
+        let events = graph.events.iter().filter(|e| graph.attempts.of(e) == Some(attempt));
+        let explains =
+            |e: &&Event| matches!(e.role, Role::Cause | Role::Either) && e.demoted.is_none() && !e.quoted;
+        // A root cause of the diagnosis, else what came first and may be one.
+        let root = events.filter(explains).min_by_key(|e| {
+            (!roots.iter().any(|r| r.symptom == e.symptom), e.onset.map(|o| o.from), e.first)
+        });
+        PreviousAttempt {
+            attempt,
+            diagnosis: None,
+            root: root.map(|e| e.symptom.clone()),
+            places: root.and_then(|e| e.place.node.clone()).into_iter().collect(),
+        }
+    });
+    Lineage { found: Some(found), previous: previous.collect() }
 }
 
 fn workload(case: &Case) -> Workload {

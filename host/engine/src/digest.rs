@@ -18,6 +18,7 @@ pub fn evidence_digest(case: &Case) -> String {
         Err(_) => digester.part(format!("{:?}", case.context.document).as_bytes()),
     }
     digester.part(case.collector.as_bytes());
+    optional(&mut digester, case.attempt.map(u64::from));
     digester.number(case.streams.len() as u64);
     for stream in &case.streams {
         of_stream(&mut digester, stream);

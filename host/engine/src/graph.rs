@@ -9,6 +9,7 @@ use firstfault_model::time::Timestamp;
 use firstfault_rules::ruleset::RuleSet;
 use rayon::prelude::*;
 
+use crate::attempts::Attempts;
 use crate::case::Case;
 use crate::clocks::{self, Offsets};
 use crate::edges::{self, Edge};
@@ -32,6 +33,8 @@ pub struct Graph {
     pub dropped: u64,
     /// How far the clocks of nodes are off.
     pub clocks: Offsets,
+    /// Where attempts part, if only the lines tell.
+    pub attempts: Attempts,
     /// Where ranks ran, if only the lines tell.
     ranks: RankMap,
 }
@@ -54,8 +57,9 @@ impl Graph {
         imply_stated(&mut events, rules);
         let clocks = clocks::estimate(&events, case);
         clocks::assign(&mut events, &clocks, case);
-        scope::assign(&mut events, case, rules);
-        Self { events, edges: Vec::new(), added: Vec::new(), dropped, clocks, ranks }
+        let attempts = Attempts::find(&events, case, rules);
+        scope::assign(&mut events, &attempts, case, rules);
+        Self { events, edges: Vec::new(), added: Vec::new(), dropped, clocks, attempts, ranks }
     }
 
     /// Builds the edges, once all events and amendments are there.
@@ -105,7 +109,7 @@ impl Graph {
             changed += usize::from(self.apply(module, amendment, case, rules));
         }
         if changed > 0 {
-            scope::assign(&mut self.events, case, rules);
+            scope::assign(&mut self.events, &self.attempts, case, rules);
         }
         Ok(changed)
     }

@@ -9,6 +9,7 @@
 //! ```
 //! Between the stages the host runs the rule modules and reads; the engine knows nothing of how.
 
+pub mod attempts;
 pub mod case;
 pub mod clocks;
 pub mod conclude;

@@ -60,6 +60,9 @@ pub struct DiagnoseOptions {
     /// Year of stamps that carry none [default: the one that fits the attempt or the dated lines]
     #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=2200))]
     pub year: Option<i32>,
+    /// Of several attempts in the logs the one to diagnose, from 1 [default: what began it, whichever attempt it was in]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub attempt: Option<u32>,
     /// Threads to read with; the result does not depend on it
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,

@@ -373,3 +373,52 @@ fn secrets_are_nowhere_in_the_answer() {
         assert!(text.contains("[redacted:password]") && !text.contains("hunter"), "{text}");
     }
 }
+
+#[test]
+fn several_attempts_in_one_log() {
+    let attempt = |hour: u32, exception: &str| {
+        let step = |n: u32| format!("2026-11-02 {hour}:{n:02}:00,000 INFO step {n} loss 2.1\n");
+        let steps: String = (1..30).map(step).collect();
+        format!(
+            "{steps}[rank0]: Traceback (most recent call last):\n[rank0]:   File \"train.py\", line 7, in step\n[rank0]: {exception}\n"
+        )
+    };
+    let restart = |hour: u32, left: u32| {
+        format!(
+            "INFO 2026-11-02 {hour}:30:00,123 torch.distributed.elastic.agent.server.api: [default] Worker group FAILED. {left}/2 attempts left; will restart worker group\n"
+        )
+    };
+    let log = [
+        attempt(20, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        restart(20, 1),
+        attempt(21, "ValueError: bad shard"),
+        restart(21, 0),
+        attempt(22, "IndexError: list index out of range"),
+    ]
+    .concat();
+    let folder = folder(&[("job.log", log.as_bytes())]);
+    let path = folder.path().to_str().unwrap();
+    let document = diagnose([path]);
+    assert_eq!(document["lineage"]["found"], 3);
+    let previous: Vec<(u64, &str)> = document["lineage"]["previous"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| (p["attempt"].as_u64().unwrap(), p["root"].as_str().unwrap()))
+        .collect();
+    assert_eq!(previous, [(2, "python.exception"), (1, "cuda.out_of_memory")]);
+    assert_eq!(document["root_causes"][0]["symptom"], "cuda.out_of_memory", "what began it");
+    for (n, text) in [("1", "out of memory"), ("2", "bad shard"), ("3", "out of range")] {
+        let document = diagnose([path, "--attempt", n]);
+        let roots = document["root_causes"].as_array().unwrap();
+        assert_eq!(roots.len(), 1, "{n}: {}", document["summary"]);
+        let id = &roots[0]["evidence"][0];
+        let line = document["evidence"].as_array().unwrap().iter().find(|e| e["id"] == *id).unwrap();
+        assert!(line["text"].as_str().unwrap().contains(text), "{n}: {line}");
+    }
+    let (status, complaint) = failure(["diagnose", path, "--attempt", "4"]);
+    assert_eq!(status, 1);
+    assert!(complaint.contains("no attempt 4") && complaint.contains("holds 3"), "{complaint}");
+    let text = output(firstfault().args(["diagnose", path]));
+    assert!(text.contains("attempts    3 in these logs"), "{text}");
+}

@@ -120,6 +120,9 @@ pub struct Symptom {
     /// The state of the attempt that this line states (`DUE TO TIME LIMIT` states `timeout`).
     #[serde(default)]
     pub terminal: Option<TerminalState>,
+    /// One attempt `ends` with it and another follows, or it `starts` one: what a workload that restarts writes.
+    #[serde(default)]
+    pub attempt: Option<Boundary>,
     /// The process it names cannot go on (a traceback at top level, a kill): it needs no further link to the end.
     #[serde(default)]
     pub fatal: bool,
@@ -135,6 +138,16 @@ pub struct Symptom {
     /// Takes the place of the sub-domain's restart advice.
     #[serde(default)]
     pub restart: Option<Restart>,
+}
+
+/// How a line parts attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Boundary {
+    /// An attempt ends, and another follows.
+    Ends,
+    /// An attempt begins.
+    Starts,
 }
 
 const fn default_rank() -> u32 {

@@ -9,7 +9,7 @@ use crate::arguments::{DiagnoseOptions, Format};
 use firstfault_reader::ReaderLimits;
 
 use crate::generation::Generation;
-use crate::pipeline::{self, timing::Timing};
+use crate::pipeline::{self, Asked, timing::Timing};
 
 /// Runs it.
 ///
@@ -23,10 +23,13 @@ pub fn run(options: &DiagnoseOptions) -> anyhow::Result<ExitCode> {
             .build_global()
             .context("cannot start threads")?;
     }
-    let limits = ReaderLimits { zone: options.zone, year: options.year, ..ReaderLimits::default() };
+    let asked = Asked {
+        limits: ReaderLimits { zone: options.zone, year: options.year, ..ReaderLimits::default() },
+        attempt: options.attempt,
+    };
     let generation = Generation::load(&options.rules)?;
     timing.mark("load");
-    let diagnosis = pipeline::diagnose(&generation, &options.paths, &limits, &mut timing)?;
+    let diagnosis = pipeline::diagnose(&generation, &options.paths, &asked, &mut timing)?;
     let text = match options.format {
         Format::Json => {
             let mut json = serde_json::to_string_pretty(&diagnosis)?;
@@ -56,6 +59,7 @@ fn again(options: &DiagnoseOptions) -> String {
         words.push(format!("--zone {sign}{:02}:{:02}", minutes / 60, minutes % 60));
     }
     words.extend(options.year.map(|year| format!("--year {year}")));
+    words.extend(options.attempt.map(|attempt| format!("--attempt {attempt}")));
     words.extend(options.rules.rules.iter().map(|p| format!("--rules {}", quoted(&p.display().to_string()))));
     words.extend(
         options.rules.plugins.iter().map(|p| format!("--plugin {}", quoted(&p.display().to_string()))),

@@ -19,6 +19,15 @@ use firstfault_reader::ReaderLimits;
 use crate::generation::Generation;
 use timing::Timing;
 
+/// What is asked besides the paths.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// What reading may cost, and what stamps mean that carry no year or zone.
+    pub limits: ReaderLimits,
+    /// Of several attempts in the logs the one that is meant.
+    pub attempt: Option<u32>,
+}
+
 /// Diagnoses what lies under paths.
 ///
 /// # Errors
@@ -26,15 +35,17 @@ use timing::Timing;
 pub fn diagnose(
     generation: &Generation,
     paths: &[PathBuf],
-    limits: &ReaderLimits,
+    asked: &Asked,
     timing: &mut Timing,
 ) -> anyhow::Result<Diagnosis> {
+    let limits = &asked.limits;
     let gathered = gather::gather(generation, paths)?;
     timing.mark("collect");
     let matcher = generation.rules.matcher();
     let mut reading = firstfault_reader::read(gathered.inputs, matcher, &gathered.context, limits);
     timing.mark("read");
     let case = firstfault_engine::Case {
+        attempt: asked.attempt,
         context: gathered.context,
         streams: std::mem::take(&mut reading.streams),
         hits: std::mem::take(&mut reading.hits),
@@ -47,6 +58,18 @@ pub fn diagnose(
     };
     let attribute::Attributed { mut case, mut graph } = attribute::attribute(generation, case);
     timing.mark("attribute");
+    if let Some(attempt) = asked.attempt {
+        let (found, stated) = (graph.attempts.count(), case.context.document.attempt);
+        anyhow::ensure!(
+            attempt <= found && stated.is_none_or(|stated| stated == attempt),
+            "there is no attempt {attempt} in what was given: {}",
+            match stated {
+                Some(stated) => format!("its context says that it is attempt {stated}"),
+                None if found == 1 => "nothing in it parts attempts".to_owned(),
+                None => format!("it holds {found}"),
+            }
+        );
+    }
     let judged = firstfault_engine::judge(&mut graph, &case, &generation.rules);
     let focus = firstfault_engine::focus(&judged, &graph, &case);
     case.unknown = firstfault_reader::unknown_lines(
