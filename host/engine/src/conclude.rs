@@ -85,7 +85,7 @@ pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> 
     }
     let (ruled_out, context) = document::the_rest(graph, case, rules, &judgement, &mut ledger);
     let unrecognised = document::unrecognised(case, &mut ledger);
-    let affected = document::affected(graph, &judgement);
+    let affected = document::affected(graph, rules, &judgement);
     let levels: Vec<Confidence> = confidences.iter().map(|(c, _)| *c).collect();
     let main_effect = symptoms
         .iter()

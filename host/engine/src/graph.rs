@@ -15,7 +15,7 @@ use crate::clocks::{self, Offsets};
 use crate::edges::{self, Edge};
 use crate::event::{Event, Onset, overlay};
 use crate::ranks::{self, RankMap};
-use crate::{cycles, scope};
+use crate::{cycles, scope, shared};
 
 /// Most events of a graph.
 pub const MAX_EVENTS: usize = 400_000;
@@ -59,7 +59,10 @@ impl Graph {
         clocks::assign(&mut events, &clocks, case);
         let attempts = Attempts::find(&events, case, rules);
         scope::assign(&mut events, &attempts, case, rules);
-        Self { events, edges: Vec::new(), added: Vec::new(), dropped, clocks, attempts, ranks }
+        let next = u32::try_from(events.len()).unwrap_or(u32::MAX);
+        let (switches, added) = shared::switches(&events, next, case, rules);
+        events.extend(switches);
+        Self { events, edges: Vec::new(), added, dropped, clocks, attempts, ranks }
     }
 
     /// Builds the edges, once all events and amendments are there.

@@ -31,6 +31,7 @@ pub mod progress;
 pub mod ranks;
 pub mod roots;
 pub mod scope;
+pub mod shared;
 pub mod summary;
 pub mod suspects;
 #[cfg(test)]

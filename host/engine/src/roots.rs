@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::diagnosis::{Relation, RuledOut, TerminalState, Verdict};
+use firstfault_model::event::Basis;
 use firstfault_model::source::Source;
 use firstfault_model::taxonomy::Domain;
 use firstfault_model::time::MINUTE;
@@ -333,7 +334,21 @@ fn arrange(
             }
             continue;
         }
-        let alternative = own.is_empty() || (overlap && !main_first);
+        // Two devices that each ended what ran on them failed both, whichever of them the rest then waited for.
+        let device = |e: &Event| {
+            matches!(e.domain(rules), Domain::Hardware | Domain::Node | Domain::Software)
+                && !e.quoted
+                && !e.unproven
+        };
+        let local = |mine: &Root, other: &Root| {
+            mine.effects.difference(&other.effects).any(|effect| {
+                link(mine, *effect).is_some_and(|(basis, unordered, elsewhere)| {
+                    basis <= Basis::Place && !unordered && !elsewhere
+                })
+            })
+        };
+        let both = device(a) && device(b) && local(&root, main) && local(main, &root);
+        let alternative = own.is_empty() || (overlap && !main_first && !both);
         root.relation = if alternative { Relation::Alternative } else { Relation::Independent };
         kept.push(root);
     }

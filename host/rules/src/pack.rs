@@ -114,6 +114,9 @@ pub struct Symptom {
     /// It leaves state that lasts beyond its attempt until a reset or reboot.
     #[serde(default)]
     pub lasting: bool,
+    /// A link of the node failed: on several nodes of one switch at once, and on no others, it is the switch.
+    #[serde(default)]
+    pub shared: bool,
     /// Order within one GPU or node when stamps tie: smaller is earlier.
     #[serde(default = "default_rank")]
     pub rank: u32,
