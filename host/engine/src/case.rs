@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::{LimitReached, NotRead, PluginRef};
+use firstfault_model::focus::UnknownLine;
 use firstfault_model::hit::{Hit, ProgressMark};
 use firstfault_model::source::Source;
 use firstfault_model::stream::Stream;
@@ -15,12 +16,16 @@ use firstfault_model::time::MINUTE;
 pub struct Case {
     /// What ran.
     pub context: ExecutionContext,
+    /// The attempt that is asked for, of several in the logs.
+    pub attempt: Option<u32>,
     /// What was read.
     pub streams: Vec<Stream>,
     /// What was matched.
     pub hits: Vec<Hit>,
     /// How far it came.
     pub marks: Vec<ProgressMark>,
+    /// Error-like lines that no rule knows, where it was looked for them.
+    pub unknown: Vec<UnknownLine>,
     /// Limits that were reached.
     pub limits: Vec<LimitReached>,
     /// What was given and not read.

@@ -1,34 +1,68 @@
 //! From the graph to the finding.
 
 use firstfault_model::diagnosis::{
-    Confidence, Exit, Finding, LimitReached, Lineage, Terminal, Verdict, Workload,
+    Confidence, Exit, Finding, LimitReached, Lineage, PreviousAttempt, RootCause, Terminal, TerminalState,
+    Verdict, Workload,
 };
 use firstfault_model::ranges::format_nodes;
 use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
 
 use crate::case::Case;
+use crate::event::Event;
 use crate::evidence::Ledger;
 use crate::graph::{Graph, MAX_EVENTS};
 use crate::progress::Seen;
 use crate::roots::{self, Judgement};
-use crate::{confidence, coverage, decision, document, missing, summary, suspects};
+use crate::suspects::Accused;
+use crate::{clocks, confidence, coverage, decision, document, missing, summary, suspects};
 
-/// Concludes. The finding depends on the case and the rules alone.
+/// Most earlier attempts that are listed.
+const MAX_PREVIOUS: usize = 64;
+/// Lines behind an error with which a log may still end because of it; what writes on for longer went on.
+const LAST_WORDS: u32 = 5;
+
+/// What the graph says, before it is written down.
+#[derive(Debug)]
+pub struct Judged {
+    /// Verdict and roots.
+    pub judgement: Judgement,
+    /// Suspects.
+    pub accused: Vec<Accused>,
+    /// How far the attempt came.
+    seen: Seen,
+    /// Root causes beyond the limit.
+    beyond: u64,
+}
+
+/// Judges. The result depends on the case and the rules alone.
 #[must_use]
-pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
-    let seen = Seen::of(case);
+pub fn judge(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Judged {
+    let seen = Seen::of(case, &graph.attempts);
     let dismissed = roots::dismissed(graph, case, rules, &seen);
     graph.dismiss(|cause| dismissed.contains_key(&cause));
-    let graph = &*graph;
     let mut judgement = roots::judge(graph, case, rules, &seen, &dismissed);
-    let too_many = judgement.roots.len().saturating_sub(roots::MAX_ROOTS) as u64;
+    let beyond = judgement.roots.len().saturating_sub(roots::MAX_ROOTS) as u64;
     judgement.roots.truncate(roots::MAX_ROOTS);
     let accused = if judgement.verdict == Verdict::Undetermined {
         suspects::accused(graph, case, rules, &judgement, &seen)
     } else {
         Vec::new()
     };
+    Judged { judgement, accused, seen, beyond }
+}
+
+/// Concludes. The finding depends on the case and the rules alone.
+#[must_use]
+pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> Finding {
+    let Judged { mut judgement, accused, seen, beyond } = judged;
+    // What no rule knows may well be the fault, if the log ends with it and nothing says that the attempt ended well.
+    if judgement.verdict == Verdict::NoFault
+        && judgement.state == TerminalState::Unknown
+        && case.unknown.iter().any(|line| line.behind.is_some_and(|lines| lines <= LAST_WORDS))
+    {
+        judgement.verdict = Verdict::Undetermined;
+    }
     let gaps = missing::gaps(graph, case, rules, &judgement, &accused);
     let (could_change, gap_ids) = missing::listed(&gaps, case);
     let confidences: Vec<(Confidence, String)> =
@@ -50,7 +84,8 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         root.explains = explains.get(&root.id).cloned().unwrap_or_default();
     }
     let (ruled_out, context) = document::the_rest(graph, case, rules, &judgement, &mut ledger);
-    let affected = document::affected(graph, &judgement);
+    let unrecognised = document::unrecognised(case, &mut ledger);
+    let affected = document::affected(graph, rules, &judgement);
     let levels: Vec<Confidence> = confidences.iter().map(|(c, _)| *c).collect();
     let main_effect = symptoms
         .iter()
@@ -68,23 +103,33 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         main_effect,
         gaps: &gaps,
         still_since: seen.hang.as_ref().and_then(|h| h.since),
+        unrecognised: unrecognised.len(),
+        unread: summary::unread(case),
     });
     let mut limits = case.limits.clone();
-    if too_many > 0 {
+    if beyond > 0 {
         limits.push(LimitReached {
             what: "root causes".into(),
             cap: roots::MAX_ROOTS as u64,
-            dropped: too_many,
+            dropped: beyond,
         });
     }
     if graph.dropped > 0 {
         limits.push(LimitReached { what: "events".into(), cap: MAX_EVENTS as u64, dropped: graph.dropped });
     }
+    let (clocks, more) = clocks::listed(&graph.clocks);
+    if more > 0 {
+        limits.push(LimitReached {
+            what: "clocks".into(),
+            cap: clocks::MAX_LISTED as u64,
+            dropped: more as u64,
+        });
+    }
     Finding {
         verdict: judgement.verdict,
         summary,
         workload: workload(case),
-        lineage: Lineage::default(),
+        lineage: lineage(graph, case, &root_causes),
         terminal_state: judgement.state,
         terminal: terminal(case, &judgement, graph),
         decision: decision::decide(graph, case, rules, &judgement, &levels),
@@ -100,11 +145,36 @@ pub fn conclude(graph: &mut Graph, case: &Case, rules: &RuleSet) -> Finding {
         evidence: ledger.into_list(),
         coverage: coverage::coverage(case),
         could_change_the_verdict: could_change,
-        unrecognised: Vec::new(),
+        unrecognised,
         limits,
-        clocks: Vec::new(),
+        clocks,
         not_read: case.not_read.clone(),
     }
+}
+
+/// The attempts before the one that is judged, as the logs show them: before the one that was asked for, else before the last.
+fn lineage(graph: &Graph, case: &Case, roots: &[RootCause]) -> Lineage {
+    let found = graph.attempts.count();
+    if found < 2 {
+        return Lineage::default();
+    }
+    let until = case.attempt.unwrap_or(found);
+    let previous = (1..until).rev().take(MAX_PREVIOUS).map(|attempt| {
+        let events = graph.events.iter().filter(|e| graph.attempts.of(e) == Some(attempt));
+        let explains =
+            |e: &&Event| matches!(e.role, Role::Cause | Role::Either) && e.demoted.is_none() && !e.quoted;
+        // A root cause of the diagnosis, else what came first and may be one.
+        let root = events.filter(explains).min_by_key(|e| {
+            (!roots.iter().any(|r| r.symptom == e.symptom), e.onset.map(|o| o.from), e.first)
+        });
+        PreviousAttempt {
+            attempt,
+            diagnosis: None,
+            root: root.map(|e| e.symptom.clone()),
+            places: root.and_then(|e| e.place.node.clone()).into_iter().collect(),
+        }
+    });
+    Lineage { found: Some(found), previous: previous.collect() }
 }
 
 fn workload(case: &Case) -> Workload {

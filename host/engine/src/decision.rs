@@ -135,7 +135,13 @@ fn exclusion(
     if confidence == Confidence::Suspected {
         blocked.push("confidence is only suspected".to_owned());
     }
-    if node.as_deref().is_none_or(|n| case.context.node(n).is_none()) {
+    let named = match (&node, scope) {
+        (None, ExcludeScope::Switch) => {
+            case.context.nodes.iter().any(|n| n.switch.as_deref() == Some(id.as_str()))
+        }
+        (node, _) => node.as_deref().is_some_and(|n| case.context.node(n).is_some()),
+    };
+    if !named {
         blocked.push("the node is not resolved to a name of the scheduler".to_owned());
     }
     if event.trust != Trust::Host {
@@ -216,7 +222,14 @@ pub fn responsible(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Res
             {
                 continue;
             }
-            let Some(node) = event.place.node.clone() else { continue };
+            let is_switch = event
+                .definition(rules)
+                .is_some_and(|d| matches!(d.sub_domain.as_deref(), Some("switch" | "nvswitch")));
+            let Some(node) = event.place.node.clone() else {
+                // One between nodes is no node's.
+                switches.extend(event.place.component.clone().filter(|_| is_switch));
+                continue;
+            };
             let at = |name: &str| format!("{node}/{name}");
             if domain == Domain::Hardware || domain == Domain::Software {
                 gpus.extend(event.place.gpu.as_ref().map(|g| at(g.as_str())));
@@ -224,10 +237,7 @@ pub fn responsible(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Res
             if domain == Domain::Network || domain == Domain::Hardware {
                 ports.extend(event.place.port.as_deref().map(at));
             }
-            if event
-                .definition(rules)
-                .is_some_and(|d| matches!(d.sub_domain.as_deref(), Some("switch" | "nvswitch")))
-            {
+            if is_switch {
                 switches.extend(event.place.component.as_deref().map(at));
             }
             nodes.insert(node);

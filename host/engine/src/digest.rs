@@ -18,6 +18,7 @@ pub fn evidence_digest(case: &Case) -> String {
         Err(_) => digester.part(format!("{:?}", case.context.document).as_bytes()),
     }
     digester.part(case.collector.as_bytes());
+    optional(&mut digester, case.attempt.map(u64::from));
     digester.number(case.streams.len() as u64);
     for stream in &case.streams {
         of_stream(&mut digester, stream);
@@ -39,6 +40,15 @@ pub fn evidence_digest(case: &Case) -> String {
             optional(&mut digester, number);
         }
         of_stamp(&mut digester, mark.time);
+    }
+    digester.number(case.unknown.len() as u64);
+    for line in &case.unknown {
+        digester.number(u64::from(line.at.stream));
+        digester.number(line.at.offset);
+        digester.number(line.line_number);
+        digester.part(line.text.as_bytes());
+        digester.part(line.node.as_deref().unwrap_or("\0").as_bytes());
+        of_stamp(&mut digester, line.time);
     }
     digester.number(case.limits.len() as u64);
     for limit in &case.limits {

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::diagnosis::{
     Affected, CausedBy, Confidence, ContextEntry, GpuRef, LinkRef, Onset, PlaceFields, PortRef, Reported,
-    RootCause, RuledOutEntry, Suspect, SymptomGroup,
+    RootCause, RuledOutEntry, Suspect, SymptomGroup, Unrecognised,
 };
 use firstfault_model::event::Basis;
 use firstfault_model::hit::TimeSource;
 use firstfault_model::ranges::{format_nodes, format_ranks};
 use firstfault_model::taxonomy::Domain;
-use firstfault_model::time::Timestamp;
+use firstfault_model::time::{MINUTE, Timestamp};
 use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
 
@@ -21,6 +21,8 @@ use crate::graph::Graph;
 use crate::roots::{Judgement, Root, numbered};
 use crate::suspects::Accused;
 
+/// How wide the interval may be in which a line without a stamp was written, to be shown as a time.
+const NARROW: i64 = 2 * MINUTE;
 /// Lines cited for one root cause or group.
 const CITED: usize = 8;
 /// Entries of `ruled_out` and `context`.
@@ -303,6 +305,11 @@ pub fn symptom_groups(
         let own = events.iter().any(|e| e.onset.is_some_and(|o| o.source != TimeSource::Neighbour));
         let onsets =
             || events.iter().filter_map(|e| e.onset).filter(|o| !own || o.source != TimeSource::Neighbour);
+        // A line that was written at some time within many minutes has none that could be shown. At the end of a log the stamp before it
+        // is near enough.
+        let is_told = |o: &crate::event::Onset| {
+            o.source != TimeSource::Neighbour || o.to.0 == i64::MAX || o.to.since(o.from) <= NARROW
+        };
         let reported: Vec<Timestamp> = onsets().filter_map(|o| o.reported).collect();
         let notes: BTreeSet<&String> = events.iter().flat_map(|e| &e.notes).collect();
         out.push(SymptomGroup {
@@ -316,8 +323,8 @@ pub fn symptom_groups(
             rank_count: u32::try_from(ranks.len()).unwrap_or(u32::MAX),
             ranks: format_ranks(&ranks),
             count: events.iter().map(|e| e.count).sum(),
-            first: onsets().map(|o| o.nominal()).min(),
-            last: onsets().map(|o| o.nominal()).max(),
+            first: onsets().filter(is_told).map(|o| o.nominal()).min(),
+            last: onsets().filter(is_told).map(|o| o.nominal()).max(),
             reported: reported
                 .iter()
                 .min()
@@ -334,9 +341,19 @@ pub fn symptom_groups(
     (out, explains)
 }
 
+/// Error-like lines that no rule knows.
+#[must_use]
+pub fn unrecognised(case: &Case, ledger: &mut Ledger) -> Vec<Unrecognised> {
+    let cite = |line| {
+        let (evidence, cited) = ledger.cite_unknown(line, case)?;
+        Some(Unrecognised { evidence, node: cited.node.clone(), source: cited.source.clone() })
+    };
+    case.unknown.iter().filter_map(cite).collect()
+}
+
 /// Who suffered: places of effects, less what a root blames.
 #[must_use]
-pub fn affected(graph: &Graph, judgement: &Judgement) -> Affected {
+pub fn affected(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Affected {
     let roots: BTreeSet<u32> = judgement.roots.iter().flat_map(|r| r.events.iter().copied()).collect();
     let root_ranks: BTreeSet<u32> = roots
         .iter()
@@ -348,6 +365,7 @@ pub fn affected(graph: &Graph, judgement: &Judgement) -> Affected {
     for (i, event) in numbered(&graph.events) {
         let suffers = event.scope == Scope::In
             && matches!(event.role, Role::Effect | Role::Either)
+            && event.domain(rules) != Domain::Scheduler
             && !roots.contains(&i);
         if suffers && !event.symptom.ends_with(".silent_rank") {
             nodes.extend(event.place.node.as_deref());

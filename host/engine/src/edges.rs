@@ -57,7 +57,7 @@ pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
             continue;
         }
         causes.sort_by_key(|i| {
-            events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first, *i))
+            events.get(*i as usize).map(|e| (e.common_onset().map_or(i64::MAX, |o| o.from.0), e.first, *i))
         });
         let places = Places::of(declared, &causes, events, rules);
         for (id, effects) in by_symptom.iter().filter(|(id, _)| has_effect(&declared.cause, id)) {
@@ -118,7 +118,7 @@ impl Places {
                 if place == Where::AnyRankOfJob { vec![String::new()] } else { cause_keys(place, event) };
             for key in keys {
                 let shelf = by_key.entry(key).or_default();
-                match event.onset {
+                match event.common_onset() {
                     None => shelf.untimed.push(cause),
                     Some(_) if outlasts(event, place, rules) => shelf.lasting.push(cause),
                     Some(onset) => shelf.timed.push((onset.from.0, cause)),
@@ -148,7 +148,7 @@ impl Places {
             }
             out.extend(taken);
         };
-        let timed = match effect.onset {
+        let timed = match effect.common_onset() {
             // Causes whose own interval is wide are few; those begin before the window and still reach into it.
             Some(onset) => {
                 let reach = order::WIDEST;

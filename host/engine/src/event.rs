@@ -12,6 +12,7 @@ use firstfault_rules::pack::{Role, Symptom};
 use firstfault_rules::ruleset::RuleSet;
 
 use crate::case::Case;
+use crate::clocks::Offset;
 
 /// When something began, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,8 +73,10 @@ pub struct Event {
     pub last: Position,
     /// How many lines.
     pub count: u64,
-    /// When it began.
+    /// When it began, by the clock that stamped it.
     pub onset: Option<Onset>,
+    /// How far that clock is off, if it is known.
+    pub clock: Option<Offset>,
     /// Latest time at which it was seen.
     pub last_seen: Option<Timestamp>,
     /// How far its evidence can be believed.
@@ -119,6 +122,7 @@ impl Event {
             last: last.last,
             count: hits.iter().map(|h| h.count).sum(),
             onset: None,
+            clock: None,
             last_seen: hits.iter().filter_map(|h| h.last_time).map(|s| s.time).max(),
             trust: stream.trust,
             quoted: !signature.first_hand_in(&stream.name.source),
@@ -177,6 +181,20 @@ impl Event {
                 self.ranks = gpu.ranks.iter().copied().collect();
             }
         }
+    }
+
+    /// When it began by the clock that most nodes share, as far as that of its node is known.
+    #[must_use]
+    pub fn common_onset(&self) -> Option<Onset> {
+        let onset = self.onset?;
+        Some(Onset { from: self.common_time(onset.from), to: self.common_time(onset.to), ..onset })
+    }
+
+    /// A time of its clock by the clock that most nodes share.
+    #[must_use]
+    pub fn common_time(&self, time: Timestamp) -> Timestamp {
+        let by = self.clock.filter(Offset::is_marked).map_or(0, |c| c.by);
+        if time.0 == i64::MAX { time } else { time.shifted(-by) }
     }
 
     /// Its definition.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use firstfault_model::canonical::digest;
 use firstfault_model::diagnosis::Evidence;
+use firstfault_model::focus::UnknownLine;
 
 use crate::case::Case;
 
@@ -52,6 +53,27 @@ impl Ledger {
             digest: digest(found.text.as_bytes()),
         });
         Some(id)
+    }
+
+    /// The id of a line that no rule knows.
+    pub fn cite_unknown(&mut self, line: &UnknownLine, case: &Case) -> Option<(String, &Evidence)> {
+        let stream = case.streams.get(line.at.stream as usize)?;
+        let id = format!("e{}", self.list.len() + 1);
+        self.list.push(Evidence {
+            id: id.clone(),
+            source: stream.name.source.name().to_owned(),
+            trust: stream.trust,
+            node: stream.name.node.clone().or_else(|| line.node.clone()),
+            stream: stream.name.name.clone(),
+            line_number: line.line_number,
+            byte_offset: line.at.offset,
+            time: line.time.map(|s| s.time),
+            time_source: line.time.map(|s| s.source.name().to_owned()),
+            text: line.text.clone(),
+            cut: line.cut,
+            digest: digest(line.text.as_bytes()),
+        });
+        Some((id, self.list.last()?))
     }
 
     /// Ids of several hits, at most `most`.

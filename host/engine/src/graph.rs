@@ -9,10 +9,13 @@ use firstfault_model::time::Timestamp;
 use firstfault_rules::ruleset::RuleSet;
 use rayon::prelude::*;
 
+use crate::attempts::Attempts;
 use crate::case::Case;
+use crate::clocks::{self, Offsets};
 use crate::edges::{self, Edge};
 use crate::event::{Event, Onset, overlay};
-use crate::{cycles, scope};
+use crate::ranks::{self, RankMap};
+use crate::{cycles, scope, shared};
 
 /// Most events of a graph.
 pub const MAX_EVENTS: usize = 400_000;
@@ -28,6 +31,12 @@ pub struct Graph {
     added: Vec<Edge>,
     /// Events beyond [`MAX_EVENTS`].
     pub dropped: u64,
+    /// How far the clocks of nodes are off.
+    pub clocks: Offsets,
+    /// Where attempts part, if only the lines tell.
+    pub attempts: Attempts,
+    /// Where ranks ran, if only the lines tell.
+    ranks: RankMap,
 }
 
 impl Graph {
@@ -37,12 +46,23 @@ impl Graph {
         let drafts: Vec<&EventDraft> = drafts.into_iter().collect();
         let mut events: Vec<Event> =
             drafts.par_iter().with_min_len(256).filter_map(|d| Event::resolve(d, case, rules)).collect();
+        let ranks = RankMap::learn(&events, case);
+        events.retain(|event| !ranks::is_map(event));
+        if !ranks.is_empty() {
+            events.iter_mut().for_each(|event| ranks.complete(event));
+        }
         events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);
         imply_stated(&mut events, rules);
-        scope::assign(&mut events, case, rules);
-        Self { events, edges: Vec::new(), added: Vec::new(), dropped }
+        let clocks = clocks::estimate(&events, case);
+        clocks::assign(&mut events, &clocks, case);
+        let attempts = Attempts::find(&events, case, rules);
+        scope::assign(&mut events, &attempts, case, rules);
+        let next = u32::try_from(events.len()).unwrap_or(u32::MAX);
+        let (switches, added) = shared::switches(&events, next, case, rules);
+        events.extend(switches);
+        Self { events, edges: Vec::new(), added, dropped, clocks, attempts, ranks }
     }
 
     /// Builds the edges, once all events and amendments are there.
@@ -92,7 +112,7 @@ impl Graph {
             changed += usize::from(self.apply(module, amendment, case, rules));
         }
         if changed > 0 {
-            scope::assign(&mut self.events, case, rules);
+            scope::assign(&mut self.events, &self.attempts, case, rules);
         }
         Ok(changed)
     }
@@ -178,6 +198,7 @@ impl Graph {
             None => cited.iter().filter_map(|e| e.onset).min_by_key(|o| o.from),
         };
         event.complete_place(case);
+        self.ranks.complete(&mut event);
         let known = self.events.iter().any(|e| {
             e.symptom == event.symptom
                 && e.place == event.place

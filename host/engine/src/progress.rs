@@ -5,6 +5,7 @@ use firstfault_model::hit::{ProgressMark, TimeSource};
 use firstfault_model::source::Source;
 use firstfault_model::time::{MILLI, MINUTE, SECOND, Timestamp};
 
+use crate::attempts::Attempts;
 use crate::case::Case;
 use crate::event::Event;
 use crate::order::CLOCK_BOUND;
@@ -30,6 +31,10 @@ pub struct Seen {
     pub step: Option<i64>,
     /// Marks by stream, for events without times.
     steps: Vec<ProgressMark>,
+    /// The attempt of the latest report, if there are several.
+    last_attempt: Option<u32>,
+    /// Where attempts part.
+    attempts: Attempts,
     /// Marks that say that the workload finished.
     pub completions: Vec<ProgressMark>,
 }
@@ -37,7 +42,7 @@ pub struct Seen {
 impl Seen {
     /// From the marks of a case.
     #[must_use]
-    pub fn of(case: &Case) -> Self {
+    pub fn of(case: &Case, attempts: &Attempts) -> Self {
         // A guessed zone is no measure of how long ago something was.
         let usable = |mark: &ProgressMark| {
             let mut mark = mark.clone();
@@ -45,8 +50,14 @@ impl Seen {
             mark.time = mark.time.filter(|t| t.source != TimeSource::ZoneAssumed || whole);
             mark
         };
-        let steps: Vec<ProgressMark> = case.marks.iter().filter(|m| !m.completion).map(usable).collect();
-        let completions: Vec<ProgressMark> = case.marks.iter().filter(|m| m.completion).map(usable).collect();
+        let wanted = |mark: &&ProgressMark| {
+            let attempt = attempts.at(mark.at.stream, mark.at.offset, mark.time.map(|t| t.time));
+            case.attempt.is_none() || attempt.is_none() || attempt == case.attempt
+        };
+        let steps: Vec<ProgressMark> =
+            case.marks.iter().filter(wanted).filter(|m| !m.completion).map(usable).collect();
+        let completions: Vec<ProgressMark> =
+            case.marks.iter().filter(wanted).filter(|m| m.completion).map(usable).collect();
         // The latest report; of streams without times the last one in canonical order.
         let last = steps.iter().max_by_key(|m| (m.time.map(|t| t.time), m.at));
         let last_time = last.and_then(|m| m.time).map(|t| t.time);
@@ -72,7 +83,8 @@ impl Seen {
         });
         let hang = stalled_or_quiet
             .map(|s| Hang { detected: s > limit, since: (s > limit).then_some(since).flatten() });
-        Self { progress, hang, last_time, step, steps, completions }
+        let last_attempt = last.and_then(|m| attempts.at(m.at.stream, m.at.offset, m.time.map(|t| t.time)));
+        Self { last_attempt, attempts: attempts.clone(), progress, hang, last_time, step, steps, completions }
     }
 
     /// The last sign of life where no probe reads progress: the last stamped line of the workload's output, if next to nothing
@@ -94,10 +106,15 @@ impl Seen {
     /// Whether the workload went on for long after an event.
     #[must_use]
     pub fn survived(&self, event: &Event) -> bool {
+        // What a later attempt did says nothing of whether this one went on.
+        let attempt = self.attempts.of(event);
+        if attempt.is_some() && self.last_attempt.is_some() && attempt != self.last_attempt {
+            return false;
+        }
         let margin = self.step.unwrap_or(30 * SECOND).saturating_mul(3).saturating_add(CLOCK_BOUND);
-        match (event.onset.filter(|o| o.to.0 != i64::MAX), self.last_time) {
+        match (event.common_onset().filter(|o| o.to.0 != i64::MAX), self.last_time) {
             (Some(onset), Some(last)) => {
-                let until = event.last_seen.map_or(onset.to, |seen| seen.max(onset.to));
+                let until = event.last_seen.map_or(onset.to, |seen| event.common_time(seen).max(onset.to));
                 last.since(until) > margin
             }
             _ => {

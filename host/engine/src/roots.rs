@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::diagnosis::{Relation, RuledOut, TerminalState, Verdict};
+use firstfault_model::event::Basis;
 use firstfault_model::source::Source;
 use firstfault_model::taxonomy::Domain;
 use firstfault_model::time::MINUTE;
@@ -146,8 +147,11 @@ fn terminal(
     rules: &RuleSet,
     seen: &Seen,
 ) -> (TerminalState, &'static str, Option<u32>) {
+    // Of several attempts the last one says how it ended.
+    let last = case.attempt.unwrap_or(graph.attempts.count());
+    let is_earlier = |e: &Event| graph.attempts.of(e).is_some_and(|attempt| attempt < last);
     let stated = numbered(&graph.events)
-        .filter(|(_, e)| e.scope == Scope::In && !e.quoted)
+        .filter(|(_, e)| e.scope == Scope::In && !e.quoted && !is_earlier(e))
         .find_map(|(i, e)| Some((i, e.definition(rules)?.terminal?)));
     if let Some(state) = case.context.terminal_state().filter(|s| *s != TerminalState::Unknown) {
         return (state, "context", stated.filter(|(_, s)| *s == state).map(|(i, _)| i));
@@ -155,9 +159,11 @@ fn terminal(
     if let Some((i, state)) = stated {
         return (state, "log", Some(i));
     }
+    let ended_well = |e: &&Event| !(is_earlier(e) && !seen.completions.is_empty());
     let faults: Vec<&Event> = graph
         .events
         .iter()
+        .filter(ended_well)
         .filter(|e| e.scope == Scope::In && matches!(e.role, Role::Cause | Role::Effect | Role::Either))
         .collect();
     let went_wrong_after = |e: &Event| e.role.explains() && e.definition(rules).is_some_and(|d| d.fatal);
@@ -328,7 +334,21 @@ fn arrange(
             }
             continue;
         }
-        let alternative = own.is_empty() || (overlap && !main_first);
+        // Two devices that each ended what ran on them failed both, whichever of them the rest then waited for.
+        let device = |e: &Event| {
+            matches!(e.domain(rules), Domain::Hardware | Domain::Node | Domain::Software)
+                && !e.quoted
+                && !e.unproven
+        };
+        let local = |mine: &Root, other: &Root| {
+            mine.effects.difference(&other.effects).any(|effect| {
+                link(mine, *effect).is_some_and(|(basis, unordered, elsewhere)| {
+                    basis <= Basis::Place && !unordered && !elsewhere
+                })
+            })
+        };
+        let both = device(a) && device(b) && local(&root, main) && local(main, &root);
+        let alternative = own.is_empty() || (overlap && !main_first && !both);
         root.relation = if alternative { Relation::Alternative } else { Relation::Independent };
         kept.push(root);
     }

@@ -4,6 +4,7 @@ use firstfault_model::time::{HOUR, MINUTE, SECOND};
 use firstfault_rules::ruleset::RuleSet;
 use rayon::prelude::*;
 
+use crate::attempts::Attempts;
 use crate::case::Case;
 use crate::event::{Event, Scope};
 use crate::order::CLOCK_BOUND;
@@ -14,12 +15,16 @@ const AFTER_END: i64 = 15 * MINUTE;
 const BEFORE_START: i64 = 24 * HOUR;
 
 /// Sets the scope of all events.
-pub fn assign(events: &mut [Event], case: &Case, rules: &RuleSet) {
+pub fn assign(events: &mut [Event], attempts: &Attempts, case: &Case, rules: &RuleSet) {
     let clearing: Vec<&Event> = events.iter().filter(|e| clears(e)).collect();
     let scopes: Vec<Scope> =
         events.par_iter().with_min_len(1024).map(|e| scope_of(e, &clearing, case, rules)).collect();
+    // Of several attempts in the logs the one that was asked for.
+    let other = |event: &Event| {
+        case.attempt.is_some_and(|wanted| attempts.of(event).is_some_and(|attempt| attempt != wanted))
+    };
     for (event, scope) in events.iter_mut().zip(scopes) {
-        event.scope = scope;
+        event.scope = if other(event) { Scope::Out } else { scope };
     }
 }
 
@@ -39,7 +44,7 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
             return Scope::Out;
         }
     }
-    let Some(onset) = event.onset else { return Scope::In };
+    let Some(onset) = event.common_onset() else { return Scope::In };
     if let Some(start) = context.document.start
         && onset.to < start.shifted(-CLOCK_BOUND)
         && event.last_seen.is_none_or(|seen| seen < start.shifted(-CLOCK_BOUND))

@@ -8,6 +8,7 @@ use firstfault_model::diagnosis::{
 use firstfault_model::taxonomy::Domain;
 use firstfault_model::time::Timestamp;
 
+use crate::case::Case;
 use crate::missing::Gap;
 
 /// What the sentences are made of.
@@ -29,6 +30,30 @@ pub struct Parts<'a> {
     pub gaps: &'a [Gap],
     /// Since when it stood still, if it did.
     pub still_since: Option<Timestamp>,
+    /// How many error-like lines no rule knows.
+    pub unrecognised: usize,
+    /// Why not a line was read, if none was.
+    pub unread: Option<String>,
+}
+
+/// Why not a line was read; `None` if one was, or nothing was there to be read.
+#[must_use]
+pub fn unread(case: &Case) -> Option<String> {
+    if case.streams.iter().any(|s| s.stats.lines > 0) {
+        return None;
+    }
+    let failed = case.streams.iter().filter_map(|s| Some((&s.name.name, s.stats.error.as_ref()?)));
+    let left_out = case.not_read.iter().map(|n| (&n.path, &n.reason));
+    let mut reasons = failed.chain(left_out);
+    match (reasons.next(), reasons.count()) {
+        (Some((path, reason)), 0) => Some(format!("{path}: {reason}")),
+        (Some((path, reason)), more) => Some(format!("{path}: {reason} (and {more} more)")),
+        (None, _) => match case.streams.as_slice() {
+            [] => None,
+            [one] => Some(format!("{} is empty", one.name.name)),
+            all => Some(format!("all {} logs are empty", all.len())),
+        },
+    }
 }
 
 /// Writes the sentences.
@@ -88,6 +113,12 @@ fn attributed(parts: &Parts<'_>) -> String {
 }
 
 fn undetermined(parts: &Parts<'_>) -> String {
+    if let Some(unread) = &parts.unread {
+        return format!(
+            "Nothing was read, so nothing is known of a fault. {}.",
+            unread.trim_end_matches('.')
+        );
+    }
     let mut sentence = match parts.main_effect {
         Some(effect) => {
             let who = sufferers(parts.affected);
@@ -113,6 +144,17 @@ fn undetermined(parts: &Parts<'_>) -> String {
         && let Some(place) = describe(&suspect.place, Domain::Undetermined)
     {
         sentence.push_str(&format!(" The suspect is {place}: {}.", suspect.why));
+    }
+    if parts.main_effect.is_none() && parts.suspects.is_empty() && parts.unrecognised > 0 {
+        let lines = if parts.unrecognised == 1 {
+            "One line that no rule knows looks"
+        } else {
+            "Some lines that no rule knows look"
+        };
+        sentence.push_str(&format!(
+            " {lines} like an error: read {} first.",
+            if parts.unrecognised == 1 { "it" } else { "them" }
+        ));
     }
     if let Some(gap) = parts.gaps.first() {
         sentence.push_str(&format!(" Fetch {}.", gap.what));

@@ -253,7 +253,12 @@ impl Small {
     }
 
     /// Time-outs of ranks, reported ten minutes after their onset.
-    pub(crate) fn timeouts(mut self, ranks: &[u32], onset: i64) -> Self {
+    pub(crate) fn timeouts(self, ranks: &[u32], onset: i64) -> Self {
+        self.timeouts_of("1", ranks, onset)
+    }
+
+    /// The same of one collective.
+    pub(crate) fn timeouts_of(mut self, seq: &str, ranks: &[u32], onset: i64) -> Self {
         for rank in ranks {
             let node = if *rank < 2 { "n0" } else { "n1" };
             let rank = rank.to_string();
@@ -263,10 +268,16 @@ impl Small {
                 node,
                 &[("rank", &rank)],
                 onset + 600,
-                &[("before_ms", "600000")],
+                &[("before_ms", "600000"), ("seq", seq)],
             );
         }
         self
+    }
+
+    /// The events before a graph is made of them.
+    pub(crate) fn events(&self) -> Vec<crate::event::Event> {
+        let resolve = |draft| crate::event::Event::resolve(draft, &self.case, &self.rules);
+        self.drafts.iter().filter_map(resolve).collect()
     }
 
     pub(crate) fn graph(&self) -> Graph {
@@ -274,7 +285,9 @@ impl Small {
     }
 
     pub(crate) fn finding(&self) -> Finding {
-        crate::conclude(&mut self.graph(), &self.case, &self.rules)
+        let mut graph = self.graph();
+        let judged = crate::judge(&mut graph, &self.case, &self.rules);
+        crate::conclude(judged, &graph, &self.case, &self.rules)
     }
 }
 

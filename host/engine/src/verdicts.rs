@@ -44,6 +44,32 @@ fn a_clock_within_its_bound_does_not_hide_the_cause() {
 }
 
 #[test]
+fn a_clock_that_is_far_off_is_estimated_from_what_all_waited_for() {
+    // n1's clock is five minutes off: far more than what two clocks may differ by unseen.
+    for skew in [-300, 300] {
+        let small = Small::new()
+            .event("gpu.fault", &KERNEL, "n1", &[GPU], 1800 + skew)
+            .timeouts(&[0, 1], 1801)
+            .timeouts(&[2, 3], 1801 + skew);
+        let finding = small.finding();
+        let root = &finding.root_causes[0];
+        assert_eq!((root.symptom.as_str(), root.explains.len()), ("gpu.fault", 1), "{skew}");
+        // Which of two clocks is right cannot be told; how far they are apart can.
+        let clock = &finding.clocks[0];
+        assert_eq!((clock.offset_ms.abs(), clock.uncertainty_ms), (300_000, 1000), "{skew}");
+    }
+}
+
+#[test]
+fn one_late_rank_is_no_clock() {
+    let small = Small::new().timeouts(&[0, 1], 1801).timeouts(&[2], 2101);
+    assert!(small.finding().clocks.is_empty());
+    // Nor do ranks of one node that disagree tell its clock.
+    let small = Small::new().timeouts(&[0, 1, 2], 1801).timeouts(&[3], 2101);
+    assert!(small.finding().clocks.is_empty());
+}
+
+#[test]
 fn effects_alone_are_undetermined_and_name_what_to_fetch() {
     let small = Small::new()
         .with_facts("comm.peer_lost", &APP, "n0", &[("rank", "0")], 1800, &[("peer_node", "n1")])

@@ -40,7 +40,7 @@ pub struct RuleOptions {
 /// Options of `diagnose`.
 #[derive(Debug, Args)]
 pub struct DiagnoseOptions {
-    /// A log file, several, a folder of logs, or an incident folder
+    /// A log file, several, a folder of logs, an incident folder, a tar archive of either; - for standard input
     #[arg(required = true, value_name = "PATH")]
     pub paths: Vec<PathBuf>,
     /// What to print
@@ -53,6 +53,16 @@ pub struct DiagnoseOptions {
     /// undetermined
     #[arg(long)]
     pub exit_code: bool,
+    /// Offset from UTC of stamps that carry none, such as +01:00; comes before what the context says [default: the context's, else
+    /// UTC as a guess]
+    #[arg(long, value_name = "OFFSET", value_parser = offset, allow_hyphen_values = true)]
+    pub zone: Option<i32>,
+    /// Year of stamps that carry none [default: the one that fits the attempt or the dated lines]
+    #[arg(long, value_name = "YEAR", value_parser = clap::value_parser!(i32).range(1970..=2200))]
+    pub year: Option<i32>,
+    /// Of several attempts in the logs the one to diagnose, from 1 [default: what began it, whichever attempt it was in]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub attempt: Option<u32>,
     /// Threads to read with; the result does not depend on it
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -62,6 +72,12 @@ pub struct DiagnoseOptions {
     /// Rules and plugins.
     #[command(flatten)]
     pub rules: RuleOptions,
+}
+
+fn offset(text: &str) -> Result<i32, String> {
+    firstfault_model::time::parse_offset(text).ok_or_else(|| {
+        "write UTC or an offset such as +01:00 or -0500 (names of zones are not read)".to_owned()
+    })
 }
 
 /// What to print.

@@ -68,7 +68,7 @@ fn run(generation: &Generation, test: &Test) -> Result<(), String> {
         name: "test".into(),
         rank: None,
     };
-    let input = Input { name, trust: Trust::Unverified, parts: vec![Arc::new(Lines(file))] };
+    let input = Input { name, trust: Trust::Unverified, parts: vec![Arc::new(Lines(file))], missing: 0 };
     let limits = ReaderLimits { year: test.context.year, zone, ..ReaderLimits::default() };
     let reading = firstfault_reader::read(vec![input], generation.rules.matcher(), &context, &limits);
     let case = Case {

@@ -280,3 +280,145 @@ fn files_that_are_no_logs() {
         }
     }
 }
+
+#[test]
+fn a_log_that_ends_with_an_error_that_no_rule_knows_is_undetermined_and_shows_it() {
+    let log = "2026-11-02 20:00:00 INFO starting\n2026-11-02 20:00:05 step 1 loss 3.2\n\
+               2026-11-02 20:00:10 blobfetch: request failed after 3 tries: shard 17\n2026-11-02 20:00:11 giving up\n";
+    let ended = folder(&[("job.log", log.as_bytes())]);
+    let document = diagnose([ended.path()]);
+    assert_eq!(document["verdict"], "undetermined");
+    let id = document["unrecognised"][0]["evidence"].as_str().unwrap();
+    let cited = document["evidence"].as_array().unwrap().iter().find(|e| e["id"] == id).unwrap();
+    assert_eq!((cited["line_number"].as_u64(), cited["stream"].as_str()), (Some(3), Some("job.log")));
+    assert!(cited["text"].as_str().unwrap().contains("shard 17"));
+    assert_eq!(cited["byte_offset"].as_u64().unwrap() as usize, log.find("2026-11-02 20:00:10").unwrap());
+    // What the job went on after did not end it.
+    let on: String = (2..40).map(|n| format!("2026-11-02 20:01:{n:02} step {n} loss 3.1\n")).collect();
+    let went_on = folder(&[("job.log", (log.to_owned() + &on).as_bytes())]);
+    assert_eq!(diagnose([went_on.path()])["verdict"], "no_fault");
+}
+
+#[test]
+fn lines_that_no_rule_knows_are_found_around_the_onset_in_the_node_s_other_logs() {
+    // Two hours of a driver's chatter, compressed, with one line of its own near the fault.
+    let mut kernel = String::new();
+    for n in 0..7200 {
+        let (h, m, s) = (2 + n / 3600, n / 60 % 60, n % 60);
+        kernel.push_str(&format!(
+            "2026-11-02T0{h}:{m:02}:{s:02}.000000+00:00 n1 kernel: frob0: {} kicks\n",
+            n * 7
+        ));
+        if n == 5400 {
+            kernel.push_str("2026-11-02T03:30:00.500000+00:00 n1 kernel: frob0: engine failed to start\n");
+        }
+    }
+    let app = "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"train.py\", line 7, in step\n\
+               [rank0]: ValueError: bad frob\n2026-11-02 03:30:01 done for\n";
+    let context = r#"{"start": "2026-11-02T02:00:00Z", "end": "2026-11-02T03:30:01Z", "terminal": {"state": "failed"},
+        "nodes": [{"name": "n1", "ranks": [0]}]}"#;
+    let compressed = {
+        use std::io::Write as _;
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        gz.write_all(kernel.as_bytes()).unwrap();
+        gz.finish().unwrap()
+    };
+    for (name, bytes) in [("logs/n1/kernel.log", kernel.as_bytes()), ("logs/n1/kernel.log.gz", &compressed)] {
+        let incident = folder(&[
+            ("context.json", context.as_bytes()),
+            ("logs/n1/app.log", app.as_bytes()),
+            (name, bytes),
+        ]);
+        let document = diagnose([incident.path()]);
+        let texts: Vec<&str> = document["unrecognised"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|u| {
+                document["evidence"].as_array().unwrap().iter().find(|e| e["id"] == u["evidence"])?["text"]
+                    .as_str()
+            })
+            .collect();
+        assert!(texts.iter().any(|t| t.contains("engine failed to start")), "{name}: {texts:?}");
+    }
+}
+
+#[test]
+fn zones_and_years_that_are_typed() {
+    let log =
+        "Jul  1 02:00:00 n1 kernel: NVRM: Xid (PCI:0000:b5:00): 79, pid=4242, GPU has fallen off the bus.\n";
+    let incident = folder(&[("logs/n1/kernel.log", log.as_bytes())]);
+    let path = incident.path().to_str().unwrap();
+    let onset = |options: &[&str]| {
+        diagnose([&[path], options].concat())["evidence"][0]["time"].as_str().map(str::to_owned)
+    };
+    assert_eq!(onset(&["--zone", "+02:00", "--year", "2026"]).as_deref(), Some("2026-07-01T00:00:00.000Z"));
+    assert_eq!(onset(&["--zone", "-0500", "--year", "2025"]).as_deref(), Some("2025-07-01T07:00:00.000Z"));
+    assert_eq!(onset(&[]), None, "nothing tells the year");
+    let text = output(firstfault().args(["diagnose", path, "--zone", "-0500", "--year", "2025"]));
+    assert!(text.contains("--zone -05:00 --year 2025"), "{text}");
+    for wrong in [["--zone", "Europe/Berlin"], ["--year", "26"]] {
+        assert_eq!(failure([&["diagnose", path], wrong.as_slice()].concat()).0, 2);
+    }
+}
+
+#[test]
+fn secrets_are_nowhere_in_the_answer() {
+    let log = "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"train.py\", line 7, in step\n\
+               [rank0]: ValueError: cannot open s3://bob:hunter2hunter2@store/x?sig=c2lnbmVkCg with password=hunter3\n\
+               2026-11-02 03:30:01 blobfetch: request failed, Authorization: Bearer hunter4.hunter4\n";
+    let incident = folder(&[("job.log", log.as_bytes())]);
+    for format in ["text", "json"] {
+        let text = output(firstfault().arg("diagnose").arg(incident.path()).args(["--format", format]));
+        assert!(text.contains("[redacted:password]") && !text.contains("hunter"), "{text}");
+    }
+}
+
+#[test]
+fn several_attempts_in_one_log() {
+    let attempt = |hour: u32, exception: &str| {
+        let step = |n: u32| format!("2026-11-02 {hour}:{n:02}:00,000 INFO step {n} loss 2.1\n");
+        let steps: String = (1..30).map(step).collect();
+        format!(
+            "{steps}[rank0]: Traceback (most recent call last):\n[rank0]:   File \"train.py\", line 7, in step\n[rank0]: {exception}\n"
+        )
+    };
+    let restart = |hour: u32, left: u32| {
+        format!(
+            "INFO 2026-11-02 {hour}:30:00,123 torch.distributed.elastic.agent.server.api: [default] Worker group FAILED. {left}/2 attempts left; will restart worker group\n"
+        )
+    };
+    let log = [
+        attempt(20, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."),
+        restart(20, 1),
+        attempt(21, "ValueError: bad shard"),
+        restart(21, 0),
+        attempt(22, "IndexError: list index out of range"),
+    ]
+    .concat();
+    let folder = folder(&[("job.log", log.as_bytes())]);
+    let path = folder.path().to_str().unwrap();
+    let document = diagnose([path]);
+    assert_eq!(document["lineage"]["found"], 3);
+    let previous: Vec<(u64, &str)> = document["lineage"]["previous"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| (p["attempt"].as_u64().unwrap(), p["root"].as_str().unwrap()))
+        .collect();
+    assert_eq!(previous, [(2, "python.exception"), (1, "cuda.out_of_memory")]);
+    assert_eq!(document["root_causes"][0]["symptom"], "cuda.out_of_memory", "what began it");
+    for (n, text) in [("1", "out of memory"), ("2", "bad shard"), ("3", "out of range")] {
+        let document = diagnose([path, "--attempt", n]);
+        let roots = document["root_causes"].as_array().unwrap();
+        assert_eq!(roots.len(), 1, "{n}: {}", document["summary"]);
+        let id = &roots[0]["evidence"][0];
+        let line = document["evidence"].as_array().unwrap().iter().find(|e| e["id"] == *id).unwrap();
+        assert!(line["text"].as_str().unwrap().contains(text), "{n}: {line}");
+    }
+    let (status, complaint) = failure(["diagnose", path, "--attempt", "4"]);
+    assert_eq!(status, 1);
+    assert!(complaint.contains("no attempt 4") && complaint.contains("holds 3"), "{complaint}");
+    let text = output(firstfault().args(["diagnose", path]));
+    assert!(text.contains("attempts    3 in these logs"), "{text}");
+}

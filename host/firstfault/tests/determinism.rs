@@ -151,7 +151,7 @@ impl Streams {
             .into_iter()
             .map(|(source, node, parts)| {
                 let name = StreamName { source, node: Some(node.into()), name: "x.log".into(), rank: None };
-                Input { name, trust: Trust::Unverified, parts }
+                Input { name, trust: Trust::Unverified, parts, missing: 0 }
             })
             .collect();
         Self { _folder: folder, inputs }
@@ -173,7 +173,7 @@ fn context() -> ExecutionContext {
 }
 
 fn digest(reading: Reading) -> String {
-    let Reading { streams, hits, marks, limits } = reading;
+    let Reading { streams, hits, marks, limits, .. } = reading;
     evidence_digest(&Case { context: context(), streams, hits, marks, limits, ..Case::default() })
 }
 

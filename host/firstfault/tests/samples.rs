@@ -27,6 +27,42 @@ struct Expected {
     ranks: Option<Vec<u32>>,
     gpu: Option<u32>,
     missing: Option<Missing>,
+    /// All root causes, where there are several that have nothing to do with each other.
+    #[serde(default)]
+    and: Vec<Fault>,
+    /// Events that are not the cause, and why.
+    #[serde(default)]
+    ruled_out: Vec<RuledOut>,
+    /// Whether it stood still before it ended.
+    hang: Option<bool>,
+    /// Nothing is to be excluded.
+    #[serde(default)]
+    not_excluded: bool,
+    /// A clock that is off.
+    clock: Option<Clock>,
+    /// The switch that is responsible, and nothing else.
+    switch: Option<String>,
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fault {
+    symptom: String,
+    node: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuledOut {
+    symptom: String,
+    why: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Clock {
+    node: String,
+    ahead: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -56,6 +92,42 @@ fn differences(expected: &Expected, found: &Value) -> Vec<String> {
         compare(what, wanted, &accused[what]);
     }
     compare("gpu", json!(expected.gpu), &accused["gpus"][0]["index"]);
+    if let Some(hang) = expected.hang {
+        compare("hang", json!(hang), &found["hang"]["detected"]);
+    }
+    if expected.not_excluded {
+        compare("what is excluded", json!([]), &found["decision"]["exclude"]);
+    }
+    if let Some(switch) = &expected.switch {
+        let only = json!({ "nodes": [], "gpus": [], "ports": [], "switches": [switch] });
+        compare("what is responsible", only, &found["responsible"]);
+    }
+    if let Some(clock) = &expected.clock {
+        let off = &found["clocks"][0];
+        compare("the clock that is off", json!(clock.node), &off["node"]);
+        compare(
+            "whether it is ahead",
+            json!(clock.ahead),
+            &json!(off["offset_ms"].as_i64().unwrap_or(0) > 0),
+        );
+    }
+    if !expected.and.is_empty() {
+        let roots = found["root_causes"].as_array().unwrap();
+        let mut blamed: Vec<Fault> = roots
+            .iter()
+            .map(|r| serde_json::from_value(json!({ "symptom": r["symptom"], "node": r["node"] })).unwrap())
+            .collect();
+        blamed.sort();
+        if blamed != expected.and || roots.iter().any(|r| r["relation"] != "independent") {
+            out.push(format!("root causes are {blamed:?}, expected {:?}, independent", expected.and));
+        }
+    }
+    for wanted in &expected.ruled_out {
+        let listed = found["ruled_out"].as_array().unwrap();
+        if !listed.iter().any(|r| r["symptom"] == wanted.symptom && r["why"] == wanted.why) {
+            out.push(format!("{wanted:?} is not ruled out: {listed:?}"));
+        }
+    }
     if let Some(missing) = &expected.missing {
         let listed = found["could_change_the_verdict"].as_array().unwrap();
         if !listed.iter().any(|m| m["node"] == missing.node && m["source"] == missing.source) {

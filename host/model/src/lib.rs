@@ -6,6 +6,7 @@ pub mod canonical;
 pub mod context;
 pub mod diagnosis;
 pub mod event;
+pub mod focus;
 pub mod hit;
 pub mod place;
 pub mod ranges;

@@ -34,6 +34,14 @@ impl PciBusId {
         Some(Self(format!("{domain:04x}:{bus:02x}:{device:02x}")))
     }
 
+    /// Reads the one number that NCCL prints: domain, bus, device and function, the last three in 8, 8 and 4 bits (`b5000` is `0000:b5:00`).
+    #[must_use]
+    pub fn parse_packed(text: &str) -> Option<Self> {
+        let number = u64::from_str_radix(text, 16).ok().filter(|n| *n >> 36 == 0)?;
+        let (domain, bus, device) = (number >> 20, number >> 12 & 0xff, number >> 4 & 0xff);
+        Some(Self(format!("{domain:04x}:{bus:02x}:{device:02x}")))
+    }
+
     /// `dddd:bb:dd`.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -131,6 +139,21 @@ impl Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_that_nccl_prints() {
+        for (text, id) in [
+            ("b5000", "0000:b5:00"),
+            ("e0000", "0000:e0:00"),
+            ("1a030", "0000:1a:03"),
+            ("901000", "0009:01:00"),
+        ] {
+            assert_eq!(PciBusId::parse_packed(text).unwrap().as_str(), id, "{text}");
+        }
+        for text in ["", "xyz", "1234567890abc", "0000:b5:00"] {
+            assert_eq!(PciBusId::parse_packed(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn bus_ids_are_normalised() {

@@ -37,7 +37,7 @@ pub struct StreamStats {
     pub matched: u64,
     /// Hits beyond the cap, counted and not kept.
     pub dropped: u64,
-    /// Notices that lines are missing (rate limits, repeats, runs of NUL, a truncated archive).
+    /// Notices that lines are missing: rate limits, repeats, runs of NUL, files that the numbers of others leave out.
     pub loss_markers: u64,
     /// Earliest time seen in the stream, as sampled at its start and at its hits.
     pub first: Option<crate::time::Timestamp>,

@@ -25,6 +25,8 @@ pub struct Input {
     pub trust: Trust,
     /// Its files, oldest first.
     pub parts: Vec<Arc<dyn Part>>,
+    /// Files between them that are known to be missing.
+    pub missing: u64,
 }
 
 impl std::fmt::Debug for Input {

@@ -6,18 +6,26 @@
 //! line's neighbourhood.
 
 pub mod block;
+pub mod bug_report;
 pub mod bytes;
 pub mod clock;
 pub mod collapse;
+pub mod container;
 pub mod input;
+pub mod journal;
+pub mod kept;
 pub mod known;
 pub mod locate;
+pub mod numbered;
 pub mod prefix;
 pub mod probe;
 pub mod read;
+pub mod recognise;
 pub mod scan;
 pub mod segment;
 pub mod stamp;
+pub mod unknown;
 
 pub use input::{Input, Part};
 pub use read::{ReaderLimits, Reading, read};
+pub use unknown::{Before, unknown_lines};

@@ -63,6 +63,19 @@ pub struct Reading {
     pub marks: Vec<ProgressMark>,
     /// Limits that were reached.
     pub limits: Vec<LimitReached>,
+    /// What was read, in the order of the streams.
+    pub inputs: Vec<Input>,
+    /// How stamps of the streams become times.
+    pub dating: Dating,
+}
+
+/// How stamps become times, as all streams together tell it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dating {
+    /// Whether UTC was confirmed for zone-less stamps.
+    pub confirmed: bool,
+    /// By stream: the time of a dated line, for the year of those that carry none.
+    pub hints: Vec<Option<i64>>,
 }
 
 /// A part after it was looked at: scanned, or to be scanned in chunks.
@@ -139,7 +152,10 @@ pub fn read(
             joined.add_part(chunks, error, scanner.cap);
         }
     }
-    assemble(&inputs, joined, matcher, context, limits, scanner.cap)
+    let cap = scanner.cap;
+    let mut reading = assemble(&inputs, joined, matcher, context, limits, cap);
+    reading.inputs = inputs;
+    reading
 }
 
 fn look(
@@ -326,6 +342,7 @@ fn assemble(
         .map(|(input, mut joined)| {
             let hits = std::mem::take(&mut joined.hits);
             joined.stats.dropped = hits.dropped();
+            joined.stats.loss_markers += input.missing;
             (input, hits.into_sorted(), joined)
         })
         .collect();
@@ -340,7 +357,8 @@ fn assemble(
         })
         .collect();
     let any_hint = hints.iter().flatten().copied().next();
-    let hint_of = |i: usize| hints.get(i).copied().flatten().or(any_hint);
+    let hints: Vec<Option<i64>> = hints.into_iter().map(|hint| hint.or(any_hint)).collect();
+    let hint_of = |i: usize| hints.get(i).copied().flatten();
     let zoneless = streams.iter().enumerate().flat_map(|(i, (input, hits, joined))| {
         let stamps = [joined.first, joined.last].into_iter().chain(hits.iter().map(|(_, h)| h.last.stamp));
         stamps.flatten().filter(|s| s.offset.is_none()).map(move |s| (i, input, s)).collect::<Vec<_>>()
@@ -408,6 +426,7 @@ fn assemble(
     if dropped > 0 {
         reading.limits.push(LimitReached { what: "hits of one stream".into(), cap: cap as u64, dropped });
     }
+    reading.dating = Dating { confirmed: clock.confirmed, hints };
     reading
 }
 

@@ -15,6 +15,7 @@ use firstfault_rules::pack::Block;
 use crate::block;
 use crate::clock::Clock;
 use crate::collapse::{Collapse, Collapsed, Key, Seen};
+use crate::kept;
 use crate::known;
 use crate::locate;
 use crate::prefix::peel;
@@ -190,6 +191,7 @@ impl Scanner<'_> {
                 if signature.spec.fallback != fallback
                     || (fallback && taken)
                     || !signature.applies_to(&stream.source)
+                    || (signature.spec.maps && !self.context.nodes.is_empty())
                 {
                     continue;
                 }
@@ -292,23 +294,23 @@ impl Scanner<'_> {
         if signature.excepted(text) {
             return false;
         }
-        let captures: BTreeMap<String, String> = pattern
+        let named: Vec<(&str, Range<usize>)> = pattern
             .capture_names()
             .flatten()
-            .filter_map(|name| {
-                let value = found.name(name)?;
-                Some((
-                    name.to_owned(),
-                    String::from_utf8_lossy(value.as_bytes()).chars().take(1024).collect(),
-                ))
+            .filter_map(|name| Some((name, found.name(name)?.range())))
+            .collect();
+        let written: BTreeMap<String, String> = named
+            .iter()
+            .map(|(name, range)| {
+                let value = text.get(range.clone()).unwrap_or(b"");
+                ((*name).to_owned(), String::from_utf8_lossy(value).chars().take(1024).collect())
             })
             .collect();
         let raw = &window.buffer[range.clone()];
         let peeled = peel(&segment::without_escapes(raw));
-        let place = locate::place(stream, &peeled, &signature.spec.place, &captures, self.context);
+        let place = locate::place(stream, &peeled, &signature.spec.place, &written, self.context);
         let before_start = self.is_before_start(stream, peeled.stamp.as_ref());
-        let values =
-            signature.spec.key.iter().map(|k| captures.get(k).cloned().unwrap_or_default()).collect();
+        let values = signature.spec.key.iter().map(|k| written.get(k).cloned().unwrap_or_default()).collect();
         let key = Key { signature: index, place, values, before_start };
         let mut seen = Seen {
             offset: window.base + range.start as u64,
@@ -329,8 +331,9 @@ impl Scanner<'_> {
             seen.next = nearest_stamp(window.buffer, range.end + 1, Direction::Forward, BEHIND)
                 .map(|(stamp, _)| stamp);
         }
-        let (text, cut) =
-            segment::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
+        let captures = kept::captures(text, &named);
+        let captures = captures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        let (text, cut) = kept::text(&segment::without_escapes(raw), found.get(0).map_or(0, |m| m.start()));
         let kernel = peeled.kernel;
         hits.insert(
             key,

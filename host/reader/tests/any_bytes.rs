@@ -10,7 +10,10 @@ use std::sync::{Arc, LazyLock};
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::source::{Source, Trust};
 use firstfault_model::stream::StreamName;
-use firstfault_reader::{Input, Part, ReaderLimits, Reading, block, prefix, segment};
+use firstfault_reader::journal::{self, Parts};
+use firstfault_reader::numbered::Numbered;
+use firstfault_reader::recognise::{self, Content};
+use firstfault_reader::{Input, Part, ReaderLimits, Reading, block, bug_report, prefix, segment};
 use firstfault_rules::load::load;
 use firstfault_rules::pack::Block;
 use firstfault_rules::ruleset::RuleSet;
@@ -37,7 +40,7 @@ fn read(bytes: &[u8], source: Source, limits: &ReaderLimits) -> Reading {
     std::fs::write(file.path(), bytes).unwrap();
     let name = StreamName { source, node: Some("n1".into()), name: "x".into(), rank: None };
     let part: Arc<dyn Part> = Arc::new(file.path().to_path_buf());
-    let input = Input { name, trust: Trust::Unverified, parts: vec![part] };
+    let input = Input { name, trust: Trust::Unverified, parts: vec![part], missing: 0 };
     firstfault_reader::read(vec![input], RULES.matcher(), &ExecutionContext::default(), limits)
 }
 
@@ -163,6 +166,72 @@ proptest! {
                 prop_assert_eq!(stats.bytes, bytes.len() as u64);
                 let feeds = bytes.iter().filter(|b| **b == b'\n').count() as u64;
                 prop_assert_eq!(stats.lines, feeds + u64::from(bytes.last().is_some_and(|b| *b != b'\n')));
+            }
+        }
+    }
+}
+
+/// Pieces of exports and reports.
+fn foreign() -> impl Strategy<Value = Vec<u8>> {
+    const PIECES: &[&[u8]] = &[
+        b"{\"__REALTIME_TIMESTAMP\":\"1789360641418203\",\"_TRANSPORT\":\"kernel\",\"MESSAGE\":\"x\"}\n",
+        b"\"MESSAGE\":",
+        b"\"_HOSTNAME\":\"n1\",",
+        b"[65,10,300,-1,null,\"x\",[1]]",
+        b"\\u0000",
+        b"{",
+        b"}",
+        b"__REALTIME_TIMESTAMP=1789360641418203\n",
+        b"__REALTIME_TIMESTAMP=-9223372036854775808\n",
+        b"_TRANSPORT=kernel\n",
+        b"MESSAGE=one\n",
+        b"MESSAGE\n",
+        b"\x03\0\0\0\0\0\0\0a\nb\n",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff",
+        b"\n",
+        b"\n\n",
+        b"____________________________________________\n\n",
+        b"Start of NVIDIA bug report log file.\n",
+        b"Date: Mon Sep 14 04:50:01 UTC 2026\n",
+        b"Date: Mon Sep 14 99:50:01 PM +9\xc3\xa9 2026\n",
+        b"uname: Linux n1 5.15\n",
+        b"Scanning kernel log files for NVIDIA kernel messages:\n",
+        b"  journalctl -b -0:\n",
+        b"*** /var/log/dmesg\n",
+        b"dmesg:\n",
+        b"[ 12.3] NVRM: Xid\n",
+    ];
+    let piece = prop_oneof![
+        8 => prop::sample::select(PIECES).prop_map(<[u8]>::to_vec),
+        1 => prop::collection::vec(any::<u8>(), 0..12),
+    ];
+    prop_oneof![
+        prop::collection::vec(any::<u8>(), 0..1200),
+        prop::collection::vec(piece, 0..60).prop_map(|pieces| pieces.concat()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Exports and reports of any bytes are parted, and no line leaves its place: there are never more than were read.
+    #[test]
+    fn any_export_is_parted(bytes in foreign()) {
+        let content = recognise::recognise(&bytes);
+        prop_assert!(bytes.len() >= 512 || content != Content::Tar);
+        let feeds = bytes.iter().filter(|b| **b == b'\n').count() as u64;
+        for content in [Content::JournalJson, Content::JournalExport, Content::BugReport] {
+            let mut parts = Parts { kernel: Numbered::new(Vec::new()), rest: Numbered::new(Vec::new()) };
+            let mut input = bytes.as_slice();
+            // A report ends with a line of its own time.
+            let (lines, more) = match content {
+                Content::BugReport => (bug_report::part(&mut input, &mut parts).unwrap().lines, 2),
+                content => (journal::part(content, &mut input, &mut parts).unwrap().lines, 1),
+            };
+            prop_assert!(lines <= feeds + more, "{content:?}");
+            for part in [parts.kernel, parts.rest] {
+                let text = part.finish(lines).unwrap();
+                prop_assert_eq!(text.iter().filter(|b| **b == b'\n').count() as u64, lines, "{:?}", content);
             }
         }
     }

@@ -36,10 +36,10 @@ pub(crate) fn write(page: &mut Page, diagnosis: &Diagnosis) {
 }
 
 /// How to make the verdict again, and from what it was made.
-pub(crate) fn reproduce(page: &mut Page, diagnosis: &Diagnosis, case: Option<&str>) {
+pub(crate) fn reproduce(page: &mut Page, diagnosis: &Diagnosis, arguments: Option<&str>) {
     let p = &diagnosis.provenance;
     page.section("REPRODUCE", Tone::Strong);
-    crate::coverage::shell(page, 0, &format!("firstfault diagnose {}", case.unwrap_or("PATH")));
+    crate::coverage::shell(page, 0, &format!("firstfault diagnose {}", arguments.unwrap_or("PATH")));
     let parts = [
         format!("firstfault {}", p.engine),
         format!("rules {}", digest(&p.rules_generation)),

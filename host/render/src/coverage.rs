@@ -13,6 +13,8 @@ use crate::wrap::{command, width};
 /// Entries of each list that are shown.
 const MISSING: usize = 4;
 const NOT_READ: usize = 5;
+/// Names that are shown of those that were left out for one reason.
+const NAMES: usize = 3;
 const ERRORS: usize = 3;
 const CLOCKS: usize = 3;
 
@@ -64,11 +66,25 @@ pub(crate) fn missing(page: &mut Page, finding: &Finding, clock: Clock) {
     more(page, finding.could_change_the_verdict.len(), MISSING);
 }
 
-/// Files that were given and not read.
+/// Files that were given and not read, by reason.
 pub(crate) fn not_read(page: &mut Page, finding: &Finding) {
     page.section("NOT READ", Tone::Strong);
-    let files: Vec<String> = finding.not_read.iter().map(|f| format!("{}: {}", f.path, f.reason)).collect();
-    some_of(page, &files, NOT_READ, Tone::Plain);
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    for file in &finding.not_read {
+        match by_reason.iter_mut().find(|(reason, _)| *reason == file.reason) {
+            Some((_, paths)) => paths.push(&file.path),
+            None => by_reason.push((&file.reason, vec![&file.path])),
+        }
+    }
+    let line = |(reason, paths): &(&str, Vec<&str>)| {
+        let names = paths.get(..NAMES).unwrap_or(paths).join(", ");
+        match paths.len().checked_sub(NAMES) {
+            Some(more @ 1..) => format!("{} files: {reason} ({names} and {more} more)", paths.len()),
+            _ => format!("{names}: {reason}"),
+        }
+    };
+    let lines: Vec<String> = by_reason.iter().map(line).collect();
+    some_of(page, &lines, NOT_READ, Tone::Plain);
 }
 
 /// Limits that were reached.

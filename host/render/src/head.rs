@@ -163,6 +163,13 @@ fn affected(page: &mut Page, finding: &Finding) {
 
 fn earlier(page: &mut Page, finding: &Finding) {
     let previous = &finding.lineage.previous;
+    if let Some(found) = finding.lineage.found {
+        page.fact(
+            "attempts",
+            Tone::Plain,
+            &format!("{found} in these logs; --attempt N looks at one of them"),
+        );
+    }
     if previous.is_empty() {
         return;
     }

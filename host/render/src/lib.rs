@@ -32,13 +32,13 @@ pub struct TextOptions {
     pub color: bool,
     /// Characters in a line; below 40 counts as 40.
     pub width: usize,
-    /// Where the case is kept, for the command that verifies it.
-    pub case: Option<String>,
+    /// What `diagnose` was given, as a shell takes it, for the command that gives the same again.
+    pub arguments: Option<String>,
 }
 
 impl Default for TextOptions {
     fn default() -> Self {
-        Self { color: false, width: 80, case: None }
+        Self { color: false, width: 80, arguments: None }
     }
 }
 
@@ -66,6 +66,6 @@ pub fn text(diagnosis: &Diagnosis, options: &TextOptions) -> String {
     }
     coverage::not_read(&mut page, finding);
     coverage::limits(&mut page, finding);
-    action::reproduce(&mut page, diagnosis, options.case.as_deref());
+    action::reproduce(&mut page, diagnosis, options.arguments.as_deref());
     page.finish()
 }

@@ -76,7 +76,13 @@ fn groups(finding: &Finding, clock: Clock) -> impl Iterator<Item = Row> + '_ {
     // An effect is not told before its cause because its clock is coarser.
     let began = |id: &str| finding.root_causes.iter().find(|r| r.id == id)?.onset.as_ref().map(|o| o.from);
     finding.symptoms.iter().enumerate().map(move |(i, group)| Row {
-        order: (group.first.max(group.caused_by.iter().filter_map(|c| began(&c.id)).max()), 1, i),
+        order: (
+            group
+                .first
+                .map(|t| t.max(group.caused_by.iter().filter_map(|c| began(&c.id)).max().unwrap_or(t))),
+            1,
+            i,
+        ),
         // What is known only to the second by way of its report is not told in milliseconds.
         time: group.first.map(|t| clock.time(t, group.reported.is_none())).unwrap_or_default(),
         place: whereabouts(group),

@@ -23,7 +23,7 @@ fn all() -> Vec<(&'static str, Diagnosis)> {
 }
 
 fn options() -> TextOptions {
-    TextOptions { case: Some("cases/90417.1.ffcase".into()), ..TextOptions::default() }
+    TextOptions { arguments: Some("cases/90417.1.ffcase".into()), ..TextOptions::default() }
 }
 
 fn xid_149() -> CodeExplanation {
@@ -158,7 +158,7 @@ fn hostile_text_stays_text() {
             (e.id, e.node, e.blocked_by) = (HOSTILE.into(), Some(HOSTILE.into()), vec![HOSTILE.into()]);
         }
         d.provenance.engine = HOSTILE.into();
-        let shown = text(&d, &TextOptions { case: Some(HOSTILE.into()), ..options() });
+        let shown = text(&d, &TextOptions { arguments: Some(HOSTILE.into()), ..options() });
         let bad: BTreeSet<char> = shown.chars().filter(|c| c.is_control() && *c != '\n').collect();
         assert!(bad.is_empty(), "{name}: {bad:?}");
         assert!(!shown.contains(['\u{202e}', '\u{2066}']), "{name}");

@@ -1,12 +1,14 @@
 //! Rule packs: their grammar, their checks, and the compiled form that the reader and the engine work from.
 //!
 //! [`pack`] is what is written in TOML, [`load`] reads and checks one pack, [`ruleset`] joins the active packs into one
-//! [`RuleSet`](ruleset::RuleSet), [`matcher`] compiles its signatures.
+//! [`RuleSet`](ruleset::RuleSet), [`matcher`] compiles its signatures,
+//! [`redact`] knows the shapes of secrets.
 
 pub mod duration;
 pub mod literals;
 pub mod load;
 pub mod matcher;
 pub mod pack;
+pub mod redact;
 pub mod ruleset;
 pub mod wildcard;

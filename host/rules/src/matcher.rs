@@ -19,8 +19,9 @@ const ANCHOR_LENGTH: usize = 24;
 /// Anchors that one packed search takes. With more than this its false candidates multiply: three searches for 46 are four
 /// times as fast as one for 128.
 const GROUP: usize = 46;
-/// Notices of loggers that lines are missing.
-const LOSS_MARKERS: [&[u8]; 6] = [
+/// Notices of loggers that lines are missing, and what a file system leaves where a node went down before it wrote them.
+const LOSS_MARKERS: [&[u8]; 7] = [
+    b"\0\0\0\0\0\0\0\0",
     b" callbacks suppressed",
     b" messages suppressed",
     b" messages from ",

@@ -114,12 +114,18 @@ pub struct Symptom {
     /// It leaves state that lasts beyond its attempt until a reset or reboot.
     #[serde(default)]
     pub lasting: bool,
+    /// A link of the node failed: on several nodes of one switch at once, and on no others, it is the switch.
+    #[serde(default)]
+    pub shared: bool,
     /// Order within one GPU or node when stamps tie: smaller is earlier.
     #[serde(default = "default_rank")]
     pub rank: u32,
     /// The state of the attempt that this line states (`DUE TO TIME LIMIT` states `timeout`).
     #[serde(default)]
     pub terminal: Option<TerminalState>,
+    /// One attempt `ends` with it and another follows, or it `starts` one: what a workload that restarts writes.
+    #[serde(default)]
+    pub attempt: Option<Boundary>,
     /// The process it names cannot go on (a traceback at top level, a kill): it needs no further link to the end.
     #[serde(default)]
     pub fatal: bool,
@@ -135,6 +141,16 @@ pub struct Symptom {
     /// Takes the place of the sub-domain's restart advice.
     #[serde(default)]
     pub restart: Option<Restart>,
+}
+
+/// How a line parts attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Boundary {
+    /// An attempt ends, and another follows.
+    Ends,
+    /// An attempt begins.
+    Starts,
 }
 
 const fn default_rank() -> u32 {
@@ -179,6 +195,9 @@ pub struct Signature {
     /// Counts only if no other signature took the line.
     #[serde(default)]
     pub fallback: bool,
+    /// It only says where a rank ran (facts `of_rank` and `world`, and `device` and `bus` if told): not tried where a context says so.
+    #[serde(default)]
+    pub maps: bool,
 }
 
 /// Forms over several lines.

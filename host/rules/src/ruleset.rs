@@ -7,6 +7,7 @@ use firstfault_model::canonical::Digester;
 use crate::load::LoadedPack;
 use crate::matcher::{Consumer, Matcher};
 use crate::pack::{Cause, Symptom, Test};
+use crate::redact;
 use crate::wildcard;
 
 /// A symptom with the pack that defines it.
@@ -103,6 +104,7 @@ impl RuleSet {
         if !problems.is_empty() {
             return Err(RuleSetError(problems));
         }
+        digester.part(redact::VERSION.as_bytes());
         Ok(Self { packs, symptoms, causes, tables, matcher, generation: digester.finish() })
     }
 

@@ -117,12 +117,13 @@ impl Walk<'_> {
         if self.several && !self.streams.insert(what.clone()) {
             what.stream = format!("{root}/{}", what.stream);
         }
+        let missing = missing(siblings);
         for (part, (_, entry)) in siblings.iter().enumerate() {
             if let Some(why) = self.full.clone() {
                 self.refuse(root, entry, &what, &why);
                 continue;
             }
-            match self.files.attach(root, &entry.path, &labels(&what, part, siblings.len())) {
+            match self.files.attach(root, &entry.path, &labels(&what, part, siblings.len(), missing)) {
                 Ok(()) => self.tally.attached(&what.source, what.node.as_deref(), entry.size),
                 Err(error) => {
                     self.refuse(root, entry, &what, &error.message);
@@ -145,7 +146,19 @@ impl Walk<'_> {
     }
 }
 
-fn labels(what: &Meaning, part: usize, of: usize) -> Attributes {
+/// How many files the numbers of rotated siblings leave out: `x.log` and `x.log.2` without `x.log.1`.
+fn missing(siblings: &[(Age, Entry)]) -> u32 {
+    let number = |age: &Age| match age {
+        Age::Numbered(age) => Some(u32::MAX - age),
+        Age::Current => Some(0),
+        Age::Dated(_) => None,
+    };
+    let numbers: BTreeSet<u32> = siblings.iter().filter_map(|(age, _)| number(age)).collect();
+    let between = |(low, high): (&u32, &u32)| high - low - 1;
+    numbers.iter().zip(numbers.iter().skip(1)).map(between).fold(0, u32::saturating_add)
+}
+
+fn labels(what: &Meaning, part: usize, of: usize, missing: u32) -> Attributes {
     let mut labels = Facts::new();
     labels.set("source", what.source.clone());
     labels.set("stream", what.stream.clone());
@@ -153,6 +166,7 @@ fn labels(what: &Meaning, part: usize, of: usize) -> Attributes {
     labels.set_some("rank", what.rank.map(|rank| rank.to_string()));
     if of > 1 {
         labels.set("part", part.to_string());
+        labels.set_some("missing", (part == 0 && missing > 0).then(|| missing.to_string()));
     }
     labels.into()
 }
@@ -178,6 +192,18 @@ mod tests {
             format!("{root} {path} {labels}")
         };
         (files.attached().into_iter().map(line).collect(), report)
+    }
+
+    #[test]
+    fn numbers_that_are_left_out_are_missing() {
+        let of = |names: &[&str]| {
+            let entry = |name: &&str| Entry { path: (*name).to_owned(), kind: "file".to_owned(), size: 1 };
+            missing(&names.iter().map(|name| (parse(name).age, entry(name))).collect::<Vec<_>>())
+        };
+        assert_eq!(of(&["a.log", "a.log.1", "a.log.2.gz"]), 0);
+        assert_eq!(of(&["a.log", "a.log.2", "a.log.5"]), 3);
+        assert_eq!(of(&["a.log.4", "a.log.5"]), 0);
+        assert_eq!(of(&["a.log", "a.log-20261101", "a.log-20261130"]), 0);
     }
 
     #[test]

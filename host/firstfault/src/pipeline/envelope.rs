@@ -1,20 +1,24 @@
 //! The finding in its envelope: identity, revision, provenance.
 
 use firstfault_engine::digest::evidence_digest;
+use firstfault_engine::{Case, Graph, Judged};
 use firstfault_model::canonical::{Digester, digest, to_canonical_json};
 use firstfault_model::diagnosis::{Diagnosis, Provenance, Revision, RevisionStatus, SCHEMA};
 
 use crate::generation::Generation;
-use crate::pipeline::attribute::Attributed;
 
 /// Concludes and wraps.
 ///
 /// # Errors
 /// The finding holds a number that canonical JSON cannot.
-pub fn envelope(generation: &Generation, attributed: Attributed) -> anyhow::Result<Diagnosis> {
-    let Attributed { case, mut graph } = attributed;
+pub fn envelope(
+    generation: &Generation,
+    judged: Judged,
+    graph: Graph,
+    case: Case,
+) -> anyhow::Result<Diagnosis> {
     let (finding, evidence) = rayon::join(
-        || firstfault_engine::conclude(&mut graph, &case, &generation.rules),
+        || firstfault_engine::conclude(judged, &graph, &case, &generation.rules),
         || evidence_digest(&case),
     );
     let rules = generation.rules.generation().to_owned();

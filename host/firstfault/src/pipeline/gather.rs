@@ -13,10 +13,14 @@ use firstfault_model::diagnosis::{NotRead, PluginRef};
 use firstfault_model::source::{Source, Trust};
 use firstfault_model::stream::StreamName;
 use firstfault_model::time::Timestamp;
+use firstfault_reader::recognise::{Content, recognise_file};
 use firstfault_reader::{Input, Part};
 use firstfault_runtime::{Attachment, Capabilities, FileGrants, Focus, Interest, Plugin, SpooledStream};
+use rayon::prelude::*;
 
 use crate::generation::Generation;
+use crate::inputs::converted::{self, Converted};
+use crate::inputs::{self, Given, Prepared};
 
 /// Longest time of one collector on the paths of one command.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -34,6 +38,8 @@ pub struct Gathered {
     pub plugins: Vec<PluginRef>,
     /// Names of the collectors.
     pub collector: String,
+    /// Keeps the temporary folder in which some of the streams lie.
+    pub prepared: Prepared,
 }
 
 /// Parts of a stream with their numbers, the oldest with the smallest.
@@ -44,7 +50,8 @@ type NumberedParts = Vec<(u32, Arc<dyn Part>)>;
 /// # Errors
 /// A path that does not exist, or a context that is malformed.
 pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gathered> {
-    let roots = roots(paths)?;
+    let mut prepared = inputs::prepare(paths)?;
+    let roots = roots(&prepared.given);
     let labels: BTreeMap<String, String> =
         roots.iter().map(|(name, _, label)| (name.clone(), label.clone())).collect();
     let grants = FileGrants::new(roots.into_iter().map(|(name, path, _)| (name, path)).collect())?;
@@ -59,7 +66,11 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
     let shared = Arc::new(context.clone());
     let interest = interest(generation);
     let mut streams: BTreeMap<StreamName, NumberedParts> = BTreeMap::new();
-    let mut not_read = Vec::new();
+    let mut not_read = std::mem::take(&mut prepared.not_read);
+    let only = |root: &str| {
+        prepared.given.iter().zip(0..).find(|(_, i)| root == root_name(*i)).map(|(g, _)| &g.name)
+    };
+    let mut missing: BTreeMap<StreamName, u64> = BTreeMap::new();
     let mut collectors = Vec::new();
     for collector in &generation.collectors {
         match collector.collect(Arc::clone(&shared), &Focus::default(), &interest, &capabilities) {
@@ -70,16 +81,37 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
             Ok(collected) => {
                 plugins.push(plugin_ref(collector, None));
                 collectors.push(collector.name().to_owned());
-                for attachment in collected.attachments {
+                for (attachment, seen) in seen(collected.attachments) {
                     let prefix = labels.get(&attachment.root).map_or("", String::as_str);
-                    let name = stream_name(
-                        &attachment.labels,
-                        &format!("{prefix}{}", attachment.path),
-                        prefix,
-                        &context,
-                    );
-                    let part = attachment.labels.get("part").and_then(|p| p.parse().ok()).unwrap_or(0);
-                    streams.entry(name).or_default().push((part, Arc::new(Attached(attachment))));
+                    let path = format!("{prefix}{}", attachment.path);
+                    let name = stream_name(&attachment.labels, &path, prefix, &context);
+                    let number = attachment.labels.get("part").and_then(|p| p.parse().ok()).unwrap_or(0);
+                    let gap = attachment.labels.get("missing").and_then(|n| n.parse().ok()).unwrap_or(0_u64);
+                    if gap > 0 {
+                        *missing.entry(name.clone()).or_default() += gap;
+                    }
+                    let mut add = |name: StreamName, part: Arc<dyn Part>| {
+                        streams.entry(name).or_default().push((number, part));
+                    };
+                    match seen.with_context(|| format!("cannot convert '{path}'"))? {
+                        Seen::Lines => add(name, Arc::new(Attached(attachment))),
+                        Seen::NoLog(reason) => not_read.push(NotRead { path, reason: reason.to_owned() }),
+                        Seen::Converted(made) => {
+                            for reason in made.left_out {
+                                not_read.push(NotRead { path: path.clone(), reason });
+                            }
+                            if let Some(part) = made.whole {
+                                add(name.clone(), Arc::new(part));
+                            }
+                            let (kernel, rest) = converted_names(name, made.host.as_deref(), &context);
+                            if let Some(part) = made.kernel {
+                                add(kernel, Arc::new(part));
+                            }
+                            if let Some(part) = made.rest {
+                                add(rest, Arc::new(part));
+                            }
+                        }
+                    }
                 }
                 for spooled in collected.spooled {
                     let name = stream_name(&spooled.labels, collector.name(), "", &context);
@@ -88,8 +120,11 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
                 }
                 for skipped in collected.skipped {
                     let prefix = labels.get(&skipped.root).map_or("", String::as_str);
-                    not_read
-                        .push(NotRead { path: format!("{prefix}{}", skipped.path), reason: skipped.reason });
+                    let mut path = format!("{prefix}{}", skipped.path);
+                    if skipped.path.is_empty() {
+                        path = only(&skipped.root).cloned().unwrap_or(path);
+                    }
+                    not_read.push(NotRead { path, reason: skipped.reason });
                 }
             }
         }
@@ -101,10 +136,12 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
         .map(|(name, mut parts)| {
             parts.sort_by_key(|(part, _)| *part);
             // Paths are the user's: nobody vouches for where the files came from.
-            Input { name, trust: Trust::Unverified, parts: parts.into_iter().map(|(_, p)| p).collect() }
+            let missing = missing.get(&name).copied().unwrap_or(0);
+            let parts = parts.into_iter().map(|(_, part)| part).collect();
+            Input { name, trust: Trust::Unverified, parts, missing }
         })
         .collect();
-    Ok(Gathered { context, inputs, not_read, plugins, collector: collectors.join(",") })
+    Ok(Gathered { context, inputs, not_read, plugins, collector: collectors.join(","), prepared })
 }
 
 /// How a plugin is named in the diagnosis.
@@ -120,50 +157,81 @@ pub fn plugin_ref(plugin: &Plugin, failure: Option<(&str, String)>) -> PluginRef
     }
 }
 
+/// The name under which plugins are granted what was given.
+fn root_name(index: usize) -> String {
+    format!("given-{index}")
+}
+
 /// Roots with the prefix of their streams' names. Their order is that of their own names, so that neither the order in which
 /// paths were given nor the folder they lie in matters.
-fn roots(paths: &[PathBuf]) -> anyhow::Result<Vec<(String, PathBuf, String)>> {
-    let mut named = Vec::new();
-    for path in paths {
-        std::fs::metadata(path).with_context(|| format!("cannot read '{}'", path.display()))?;
-        let whole =
-            std::fs::canonicalize(path).with_context(|| format!("cannot read '{}'", path.display()))?;
-        let name = whole.file_name().map_or_else(|| "/".to_owned(), |n| n.to_string_lossy().into_owned());
-        named.push((name, whole));
-    }
-    named.sort();
-    named.dedup();
-    let several = named.len() > 1;
-    let count = |name: &str| named.iter().filter(|(n, _)| n == name).count();
+fn roots(given: &[Given]) -> Vec<(String, PathBuf, String)> {
+    let several = given.len() > 1;
+    let count = |name: &str| given.iter().filter(|g| g.name == name).count();
     let mut out = Vec::new();
-    for (i, (name, path)) in named.iter().enumerate() {
+    for (i, one) in given.iter().enumerate() {
         // A file carries its own name; folders, and files of equal names, are told apart by a prefix.
-        let is_file = path.is_file();
-        let prefix = match (several, is_file, count(name)) {
+        let prefix = match (several, one.path.is_file(), count(&one.name)) {
             (false, ..) | (true, true, 1) => String::new(),
-            (true, false, 1) => format!("{name}/"),
-            _ => format!("{}/", distinct(path, &named)),
+            (true, false, 1) => format!("{}/", one.name),
+            _ => format!("{}/", distinct(one, given)),
         };
-        out.push((format!("given-{i}"), path.clone(), prefix));
+        out.push((root_name(i), one.path.clone(), prefix));
     }
-    Ok(out)
+    out
 }
 
 /// A path without what all paths of its name have in common.
-fn distinct(path: &Path, named: &[(String, PathBuf)]) -> String {
-    let Some(parent) = path.parent() else { return path.display().to_string() };
-    let others: Vec<&Path> = named
-        .iter()
-        .filter(|(_, p)| p.file_name() == path.file_name())
-        .filter_map(|(_, p)| p.parent())
-        .collect();
+fn distinct(one: &Given, given: &[Given]) -> String {
+    let Some(parent) = one.origin.parent() else { return one.origin.display().to_string() };
+    let others: Vec<&Path> =
+        given.iter().filter(|g| g.name == one.name).filter_map(|g| g.origin.parent()).collect();
     let common = parent.ancestors().find(|a| others.iter().all(|o| o.starts_with(a)));
     let shown = common.and_then(|c| parent.strip_prefix(c).ok()).unwrap_or(parent);
-    if path.is_file() {
-        shown.display().to_string()
-    } else {
-        shown.join(path.file_name().unwrap_or_default()).display().to_string()
-    }
+    if one.path.is_file() { shown.display().to_string() } else { shown.join(&one.name).display().to_string() }
+}
+
+/// What the bytes of an attached file are.
+enum Seen {
+    Lines,
+    NoLog(&'static str),
+    Converted(Converted),
+}
+
+/// Looks into attached files, and converts those that are no lines as they are.
+fn seen(attachments: Vec<Attachment>) -> Vec<(Attachment, io::Result<Seen>)> {
+    let look = |attachment: &Attachment| -> io::Result<Seen> {
+        // What cannot be opened any more is told by the reader.
+        let Ok(file) = attachment.open() else { return Ok(Seen::Lines) };
+        let Ok(content) = recognise_file(&file) else { return Ok(Seen::Lines) };
+        Ok(match content {
+            Content::NoLog(what) => Seen::NoLog(what),
+            Content::Tar => Seen::NoLog("an archive within a folder is not read; give it by itself"),
+            Content::Lines => Seen::Lines,
+            content => converted::convert(content, file)?.map_or(Seen::Lines, Seen::Converted),
+        })
+    };
+    attachments
+        .into_par_iter()
+        .map(|attachment| {
+            let seen = look(&attachment);
+            (attachment, seen)
+        })
+        .collect()
+}
+
+/// Names of the two parts of a converted file: the kernel's, and the rest, which is the system's log if its place or name does not
+/// say what it is. The host that it names is its node, if none is known.
+fn converted_names(
+    mut name: StreamName,
+    host: Option<&str>,
+    context: &ExecutionContext,
+) -> (StreamName, StreamName) {
+    name.node = name.node.or_else(|| host.map(|h| context.node_named(h).unwrap_or(h).to_owned()));
+    let rest = match &name.source {
+        Source::Kernel | Source::Unstated => Source::Syslog,
+        stated => stated.clone(),
+    };
+    (StreamName { source: Source::Kernel, ..name.clone() }, StreamName { source: rest, ..name })
 }
 
 fn stream_name(

@@ -51,6 +51,9 @@ pub struct Workload {
 /// Earlier attempts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lineage {
+    /// Attempts that the logs hold, if they hold several and nobody said which is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<u32>,
     /// Newest first.
     pub previous: Vec<PreviousAttempt>,
 }
@@ -59,7 +62,7 @@ impl Lineage {
     /// Whether no earlier attempt is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.previous.is_empty()
+        self.previous.is_empty() && self.found.is_none()
     }
 }
 
