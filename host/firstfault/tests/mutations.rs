@@ -22,9 +22,9 @@ use std::path::Path;
 
 use firstfault::arguments::RuleOptions;
 use firstfault::generation::Generation;
-use firstfault::pipeline::{self, timing::Timing};
+use firstfault::pipeline::{self, Asked, timing::Timing};
 use firstfault_model::context::ExecutionContext;
-use firstfault_model::diagnosis::{Diagnosis, PlaceFields, Verdict};
+use firstfault_model::diagnosis::{Confidence, Diagnosis, PlaceFields, Relation, RootCause, Verdict};
 use firstfault_render::TextOptions;
 use mutation::Files;
 use rayon::prelude::*;
@@ -71,7 +71,7 @@ fn agree<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
 }
 
 fn diagnose(generation: &Generation, folder: &Path) -> Diagnosis {
-    pipeline::diagnose(generation, &[folder.to_owned()], &mut Timing::default()).unwrap()
+    pipeline::diagnose(generation, &[folder.to_owned()], &Asked::default(), &mut Timing::default()).unwrap()
 }
 
 /// What is wrong with the diagnosis of a spoiled sample, if anything is.
@@ -98,7 +98,14 @@ fn wrong(sample: &Sample, generation: &Generation, seed: u64) -> Option<String> 
     if (finding.verdict == Verdict::Attributed) == finding.root_causes.is_empty() {
         return complain(format!("{:?} with {} root causes", finding.verdict, finding.root_causes.len()));
     }
-    let innocent = finding.root_causes.iter().find(|root| !sample.accuses(&root.place))?;
+    // Without the lines that clear it a place may come into question, if it is no more than that.
+    let lost = kinds.iter().any(|kind| kind.loses_lines());
+    let known = finding.root_causes.iter().any(|root| sample.accuses(&root.place));
+    let in_question = |root: &&RootCause| {
+        lost && known && root.confidence == Confidence::Suspected && root.relation == Relation::Alternative
+    };
+    let mut innocents = finding.root_causes.iter().filter(|root| !sample.accuses(&root.place));
+    let innocent = innocents.find(|root| !in_question(root))?;
     complain(format!("{} is blamed ({:?})\n  {}", innocent.symptom, innocent.confidence, finding.summary))
 }
 

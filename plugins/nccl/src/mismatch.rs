@@ -13,20 +13,24 @@ pub const SYMPTOM: &str = "nccl.collective_mismatch";
 /// Most ranks that are named at one number.
 const MOST: u64 = 16;
 
-/// Operations between two ranks or of several at once: their numbers say nothing about others.
-const NOT_COLLECTIVE: &[&str] = &["SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN"];
-
-/// Collectives in which all ranks give equally many elements. In the others (a gather, an all-to-all) they may differ.
-const EQUAL_SIZES: &[&str] = &[
+/// Collectives in which each rank gets as many elements as it gives, and all ranks give equally many.
+const SAME_SIZES: &[&str] = &[
     "ALLREDUCE",
     "ALLREDUCE_COALESCED",
+    "ALLREDUCE_SPARSE",
+    "_ALLREDUCE_SPARSE",
     "REDUCE",
     "BROADCAST",
     "BARRIER",
-    "_ALLGATHER_BASE",
-    "_REDUCE_SCATTER_BASE",
-    "ALLREDUCE_SPARSE",
 ];
+
+/// Collectives in which all ranks give equally many elements, and get a multiple or a part of them.
+const EQUAL_SIZES: &[&str] = &["_ALLGATHER_BASE", "_REDUCE_SCATTER_BASE"];
+
+/// Collectives in which ranks may give different numbers of elements. Operations between two ranks, or of several at once, are
+/// in none of the lists: their numbers say nothing about others. A word that is none of these is what damage left of one.
+const OTHERS: &[&str] =
+    &["ALLGATHER", "ALLGATHER_COALESCED", "GATHER", "SCATTER", "REDUCE_SCATTER", "ALLTOALL", "ALLTOALL_BASE"];
 
 /// What a rank is in: the operation, and the elements that it gives where these must agree.
 type Collective<'a> = (&'a str, Option<u64>);
@@ -55,9 +59,22 @@ pub fn derive(view: &dyn View, waiting: &[Waiting]) -> Vec<Amendment> {
     numbers.iter().flat_map(|((_, seq), at)| at_number(view, *seq, at)).collect()
 }
 
+/// `None` where nothing follows from the line, also because its two sizes contradict each other: then it is damaged.
 fn collective(of: &Waiting) -> Option<Collective<'_>> {
-    let op = of.op.as_deref().filter(|op| !NOT_COLLECTIVE.contains(op))?;
-    Some((op, of.numel_in.filter(|_| EQUAL_SIZES.contains(&op))))
+    let op = of.op.as_deref()?;
+    let same = SAME_SIZES.contains(&op);
+    let equal = same || EQUAL_SIZES.contains(&op);
+    if !equal && !OTHERS.contains(&op) {
+        return None;
+    }
+    let whole = match (of.numel_in, of.numel_out) {
+        (Some(given), Some(got)) if same => given == got,
+        (Some(given), Some(got)) if equal => {
+            given.max(got).checked_rem(given.min(got)).is_none_or(|rest| rest == 0)
+        }
+        _ => true,
+    };
+    whole.then_some((op, of.numel_in.filter(|_| equal)))
 }
 
 fn at_number(view: &dyn View, seq: u64, at: &At<'_>) -> Vec<Amendment> {
@@ -210,6 +227,22 @@ mod tests {
         assert_eq!(named(&gather(100)), []);
         assert_eq!(named(&job(8, &[3], "SEND", 1)), []);
         assert_eq!(named(&job(8, &[], "", 0)), []);
+    }
+
+    /// A byte that was lost makes another number, and another word.
+    #[test]
+    fn damaged_lines_accuse_nobody() {
+        let damaged = |op: &str, sizes: [&str; 2]| {
+            let facts = [("seq", "34"), ("op", op), ("numel_in", sizes[0]), ("numel_out", sizes[1])];
+            let view = job(8, &[], "", 0);
+            named(&view.event("nccl.watchdog_timeout", &[("node", "a"), ("rank", "9")], &facts, None))
+        };
+        assert_eq!(damaged("ALLREDUCE", ["4311", "4311252"]), []);
+        assert_eq!(damaged("ALLREDCE", ["4311252", "4311252"]), []);
+        assert_eq!(damaged("_ALLGATHER_BASE", ["43", "64"]), []);
+        assert_eq!(damaged("ALLREDUCE", ["4311", "4311"]), [Some("9".to_owned())]);
+        assert_eq!(damaged("_ALLGATHER_BASE", ["32", "64"]), [Some("9".to_owned())]);
+        assert_eq!(damaged("_ALLGATHER_BASE", ["0", "0"]), [Some("9".to_owned())]);
     }
 
     #[test]

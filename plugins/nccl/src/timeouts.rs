@@ -18,6 +18,8 @@ pub struct Waiting {
     pub op: Option<String>,
     /// Elements that each gave.
     pub numel_in: Option<u64>,
+    /// Elements that each gets.
+    pub numel_out: Option<u64>,
     /// Earliest onset.
     pub first: Option<i64>,
 }
@@ -27,13 +29,15 @@ pub struct Waiting {
 pub fn of(view: &dyn View) -> Vec<Waiting> {
     let waiting = |group: firstfault_plugin::Group| {
         let fact = |key| get(&group.facts, key);
+        let number = |key| fact(key).and_then(|number| number.parse().ok());
         Waiting {
             id: group.id,
             ranks: view.ranks(group.id).into_iter().collect(),
-            seq: fact("seq").and_then(|seq| seq.parse().ok()),
+            seq: number("seq"),
             group: fact("group").map(str::to_owned),
             op: fact("op").map(str::to_owned),
-            numel_in: fact("numel_in").and_then(|number| number.parse().ok()),
+            numel_in: number("numel_in"),
+            numel_out: number("numel_out"),
             first: group.first,
         }
     };

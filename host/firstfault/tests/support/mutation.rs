@@ -1,4 +1,5 @@
-//! Incidents with their logs spoiled: lines lost, doubled, torn or out of order, clocks off, bytes flipped, files cut or gone.
+//! Incidents with their logs spoiled: lines lost, doubled, torn or out of order, logs mixed, clocks off, bytes
+//! flipped, files cut or gone.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -44,22 +45,31 @@ pub(crate) enum Kind {
     Doubled,
     Torn,
     Disordered,
+    Mixed,
     Skewed,
     Cut,
     Flipped,
     Removed,
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind::Dropped,
     Kind::Doubled,
     Kind::Torn,
     Kind::Disordered,
+    Kind::Mixed,
     Kind::Skewed,
     Kind::Cut,
     Kind::Flipped,
     Kind::Removed,
 ];
+
+impl Kind {
+    /// Whether anything that was known is not any more.
+    pub(crate) fn loses_lines(self) -> bool {
+        !matches!(self, Self::Doubled | Self::Disordered | Self::Mixed | Self::Skewed)
+    }
+}
 
 /// Spoils the logs in one to four ways that follow from the seed, and tells which.
 pub(crate) fn spoil(files: &mut Files, seed: u64) -> Vec<Kind> {
@@ -73,7 +83,10 @@ pub(crate) fn spoil(files: &mut Files, seed: u64) -> Vec<Kind> {
 }
 
 fn apply(kind: Kind, files: &mut Files, numbers: &mut Numbers) {
-    let chosen = choose(files, numbers);
+    if kind == Kind::Mixed {
+        return mix(files, numbers);
+    }
+    let chosen = choose(files, kind == Kind::Removed, numbers);
     // From every other line to one of a thousand.
     let rarity = [2, 5, 20, 100, 1_000][numbers.below(5)];
     let most = [2, 20, 900][numbers.below(3)];
@@ -100,25 +113,48 @@ fn apply(kind: Kind, files: &mut Files, numbers: &mut Numbers) {
             Kind::Skewed => *bytes = each_line(bytes, |line| skewed(line, shift)),
             Kind::Cut => cut(bytes, numbers),
             Kind::Flipped => flip(bytes, rarity, numbers),
-            Kind::Removed => {
+            Kind::Removed | Kind::Mixed => {
                 files.remove(&name);
             }
         }
     }
 }
 
-/// Logs to spoil: one, those of a node, or some of all.
-fn choose(files: &Files, numbers: &mut Numbers) -> Vec<String> {
-    let logs: Vec<&String> = files.keys().filter(|name| name.starts_with("logs/")).collect();
-    let Some(one) = logs.get(numbers.below(logs.len())) else { return Vec::new() };
-    let folder = one.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let spread = numbers.below(3);
-    let mut keep = |name: &&&String| match spread {
-        0 => name == &one,
-        1 => name.rsplit_once('/').is_some_and(|(f, _)| f == folder),
+/// Files to spoil: one, those of a node, those of a kind, or some of all.
+fn choose(files: &Files, context_too: bool, numbers: &mut Numbers) -> Vec<String> {
+    let fits = |name: &&String| name.starts_with("logs/") || (context_too && *name == "context.json");
+    let names: Vec<&String> = files.keys().filter(fits).collect();
+    let Some(one) = names.get(numbers.below(names.len())) else { return Vec::new() };
+    let parted = |name: &str| {
+        name.rsplit_once('/')
+            .map_or((String::new(), name.to_owned()), |(folder, name)| (folder.to_owned(), name.to_owned()))
+    };
+    let spread = numbers.below(4);
+    let mut keep = |name: &str| match spread {
+        0 => name == one.as_str(),
+        1 => parted(name).0 == parted(one).0,
+        2 => parted(name).1 == parted(one).1,
         _ => numbers.below(2) == 0,
     };
-    logs.iter().filter(|name| keep(name)).map(|name| (*name).clone()).collect()
+    names.iter().filter(|name| keep(name)).map(|name| (*name).clone()).collect()
+}
+
+/// Puts the output of all nodes into one log, a few lines of each in turn.
+fn mix(files: &mut Files, numbers: &mut Numbers) {
+    let of_nodes = |name: &String| name.starts_with("logs/") && name.ends_with("/app.log");
+    let names: Vec<String> = files.keys().filter(|name| of_nodes(name)).cloned().collect();
+    let logs: Vec<Vec<u8>> = names.iter().filter_map(|name| files.remove(name)).collect();
+    let mut rest: Vec<_> = logs.iter().map(|log| log.split_inclusive(|b| *b == b'\n').peekable()).collect();
+    let mut mixed = Vec::new();
+    while !rest.is_empty() {
+        let at = numbers.below(rest.len());
+        let lines = 1 + numbers.below(40);
+        mixed.extend(rest[at].by_ref().take(lines).flatten());
+        if rest[at].peek().is_none() {
+            drop(rest.remove(at));
+        }
+    }
+    files.insert("logs/app.log".to_owned(), mixed);
 }
 
 fn each_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
