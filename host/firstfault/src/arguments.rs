@@ -35,6 +35,9 @@ pub struct RuleOptions {
     /// Plugin to use besides the shipped ones; may be given several times
     #[arg(long = "plugin", value_name = "FILE.wasm")]
     pub plugins: Vec<PathBuf>,
+    /// Most instructions, in millions, of one call of a plugin that is given with --plugin; one that needs more is left out
+    #[arg(long, value_name = "MILLIONS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub plugin_fuel: Option<u64>,
 }
 
 /// Options of `diagnose`.

@@ -1,5 +1,6 @@
 //! A generation: the plugins and rules that decide verdicts, loaded together and never changed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use firstfault_model::diagnosis::{PackRef, PluginRef};
 use firstfault_rules::load::{LoadedPack, load};
 use firstfault_rules::ruleset::RuleSet;
 use firstfault_runtime::{
-    LoadError, Plugin, Precompiled, Runtime, RuntimeError, RuntimeOptions, Tables, World,
+    Limits, LoadError, Plugin, Precompiled, Runtime, RuntimeError, RuntimeOptions, Tables, World,
 };
 
 use crate::arguments::RuleOptions;
@@ -15,9 +16,11 @@ use crate::arguments::RuleOptions;
 /// Plugins and rules.
 #[derive(Debug)]
 pub struct Generation {
-    /// Connector for paths.
+    /// The shipped connector, which reads the context that lies beside the logs.
     pub connector: Plugin,
-    /// Collectors.
+    /// The site's connectors by name.
+    pub site_connectors: Vec<Plugin>,
+    /// Collectors, the site's before the shipped.
     pub collectors: Vec<Plugin>,
     /// Rule modules by name.
     pub modules: Vec<Plugin>,
@@ -63,6 +66,19 @@ impl Generation {
     /// # Errors
     /// What cannot be loaded. A site's plugin that cannot be is no error: it is named in each diagnosis.
     pub fn load(options: &RuleOptions) -> Result<Self, GenerationError> {
+        let limits = match options.plugin_fuel {
+            Some(millions) => Limits::default().with_fuel(millions.saturating_mul(1_000_000)),
+            None => Limits::default(),
+        };
+        Self::with_limits(options, limits)
+    }
+
+    /// The same with these limits for each call of a plugin of the site.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn with_limits(options: &RuleOptions, limits: Limits) -> Result<Self, GenerationError> {
+        let limits = Arc::new(limits);
         let runtime = Runtime::new(RuntimeOptions { cache_dir: cache_dir(), ..RuntimeOptions::default() })?;
         let mut shipped = Vec::new();
         for bundled in firstfault_bundle::plugins() {
@@ -79,7 +95,7 @@ impl Generation {
                 path.file_stem().map_or_else(|| "plugin".to_owned(), |n| n.to_string_lossy().into_owned());
             let wasm =
                 std::fs::read(path).map_err(|source| GenerationError::File { path: path.clone(), source })?;
-            match runtime.load(&name, &wasm, None) {
+            match runtime.load_within(&name, &wasm, None, &limits) {
                 Ok(plugin) => guests.push(plugin),
                 Err(error) => {
                     tracing::warn!(plugin = name, "not loaded: {error}");
@@ -103,15 +119,27 @@ impl Generation {
         site: Option<&Path>,
     ) -> Result<Self, GenerationError> {
         let mut connector = None;
-        let mut collectors = Vec::new();
+        let mut site_connectors = Vec::new();
+        let mut collectors: Vec<(bool, Plugin)> = Vec::new();
         let mut modules = Vec::new();
         let mut packs = Vec::new();
         let mut guest_modules = Vec::new();
         let own = shipped.len();
+        let mut names = BTreeSet::new();
+        // Which of two that call themselves alike is used does not depend on the order in which they were given.
+        let mut guests = guests;
+        guests.sort_by(|a, b| (a.name(), a.digest()).cmp(&(b.name(), b.digest())));
         for (i, plugin) in shipped.into_iter().chain(guests).enumerate() {
+            if !names.insert(plugin.name().to_owned()) {
+                let why =
+                    format!("there is another plugin of the name '{}', or it is given twice", plugin.name());
+                refused.push(refusal(&plugin, why));
+                continue;
+            }
             match plugin.world() {
-                World::ContextConnector => connector = connector.or(Some(plugin)),
-                World::TelemetryCollector => collectors.push(plugin),
+                World::ContextConnector if i < own => connector = Some(plugin),
+                World::ContextConnector => site_connectors.push(plugin),
+                World::TelemetryCollector => collectors.push((i >= own, plugin)),
                 World::RuleModule => match load(plugin.name(), plugin.manifest(), Some(plugin.name())) {
                     Ok(pack) if i < own => {
                         packs.push(pack);
@@ -150,9 +178,12 @@ impl Generation {
                 }
             }
         }
-        collectors.sort_by(|a, b| a.name().cmp(b.name()));
+        // The site's collectors choose first: the shipped one takes whatever looks like a log.
+        collectors
+            .sort_by(|(a_is_site, a), (b_is_site, b)| (b_is_site, a.name()).cmp(&(a_is_site, b.name())));
+        let collectors = collectors.into_iter().map(|(_, collector)| collector).collect();
         modules.sort_by(|a, b| a.name().cmp(b.name()));
-        Ok(Self { connector, collectors, modules, rules: Arc::new(rules), refused })
+        Ok(Self { connector, site_connectors, collectors, modules, rules: Arc::new(rules), refused })
     }
 
     /// The packs as the diagnosis names them.

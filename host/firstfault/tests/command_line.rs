@@ -101,7 +101,11 @@ fn a_malformed_context_is_named_with_its_field() {
         (r#"{"start": "2026-09-14T04:00:00Z", "end": "2026-09-14T03:00:00Z"}"#, "end"),
         (r#"{"schema": "firstfault.context/v9"}"#, "schema"),
         (r#"{"no_such_field": 1}"#, "no_such_field"),
-        (r#"{"attempt": "first"}"#, "line 1 column 19"),
+        (r#"{"attempt": "first"}"#, "field `attempt`: invalid type: string \"first\", expected u32"),
+        (
+            "{\n\"nodes\": [\n{\"name\": [1]}]}",
+            "field `nodes[0].name`: invalid type: sequence, expected a string (line 3)",
+        ),
         ("{\n  \"nodes\": [,]\n}", "line 2 column 13"),
         ("not json", "line 1 column"),
         ("", "context.json"),
@@ -110,7 +114,11 @@ fn a_malformed_context_is_named_with_its_field() {
         let folder = folder(&[("context.json", context.as_bytes()), ("logs/n1/app.log", b"hello\n")]);
         let (status, complaint) = failure([OsStr::new("diagnose"), folder.path().as_os_str()]);
         assert_eq!(status, 1, "{context}");
-        assert!(complaint.contains("context.json") && complaint.contains(named), "{context}: {complaint}");
+        assert!(complaint.starts_with("firstfault: context.json: "), "{context}: {complaint}");
+        assert!(complaint.contains(named), "{context}: {complaint}");
+        for plumbing in ["plugin", "connector", "resolve", "(malformed)"] {
+            assert!(!complaint.contains(plumbing), "{context}: {complaint}");
+        }
     }
 }
 

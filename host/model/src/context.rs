@@ -157,6 +157,32 @@ pub enum ContextError {
     },
 }
 
+/// Reads a document. What does not fit is named by its field.
+fn document(json: &str) -> Result<ContextDocument, ContextError> {
+    // A list would be taken for the fields in their order.
+    if json.trim_start().starts_with('[') {
+        return Err(ContextError::Document(
+            "not a context document: a list, where an object `{...}` is wanted".to_owned(),
+        ));
+    }
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let document = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
+        let field = error.path().to_string();
+        let error = error.into_inner();
+        let text = error.to_string();
+        if !error.is_data() || field == "." {
+            return ContextError::Document(format!("not a context document: {text}"));
+        }
+        let place = format!(" at line {} column {}", error.line(), error.column());
+        let problem = text.strip_suffix(&place).unwrap_or(&text);
+        // What was made of TOML is one line, and its columns are nowhere in the file.
+        let line = if error.line() > 1 { format!(" (line {})", error.line()) } else { String::new() };
+        ContextError::Field { field, problem: format!("{problem}{line}") }
+    })?;
+    reader.end().map_err(|e| ContextError::Document(format!("not a context document: {e}")))?;
+    Ok(document)
+}
+
 /// One GPU of a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Gpu {
@@ -208,9 +234,7 @@ impl ExecutionContext {
     /// # Errors
     /// What is wrong, at which field or line.
     pub fn parse(json: &str) -> Result<Self, ContextError> {
-        let document: ContextDocument = serde_json::from_str(json)
-            .map_err(|e| ContextError::Document(format!("not a context document: {e}")))?;
-        Self::new(document)
+        Self::new(document(json)?)
     }
 
     /// Validates a document.
@@ -442,6 +466,29 @@ mod tests {
             (r#"{"stat": 1}"#, "unknown field `stat`"),
             (r#"{"terminal": {"state": "exploded"}}"#, "unknown variant `exploded`"),
             (r#"{"schema": "firstfault.context/v9"}"#, "schema"),
+            (r#"{"id": 48213}"#, "field `id`: invalid type: integer `48213`, expected a string"),
+            (
+                "{\n\"nodes\": [\n{\"name\": true}]}",
+                "field `nodes[0].name`: invalid type: boolean `true`, expected a string (line 3)",
+            ),
+            (r#"{"nodes": {}}"#, "field `nodes`: invalid type: map, expected a sequence"),
+            (
+                r#"{"nodes": [{"name": "a", "ranks": {}}]}"#,
+                "field `nodes[0].ranks`: write a list of ranks, or ranges such as \"0-7,12\"",
+            ),
+            (
+                r#"{"nodes": [{"name": "a", "gpus": [{"pci_bus_id": "x"}]}]}"#,
+                "field `nodes[0].gpus[0].pci_bus_id`: 'x' is not a PCI bus id",
+            ),
+            (
+                r#"{"nodes": [{"name": "a", "rnks": []}]}"#,
+                "field `nodes[0].rnks`: unknown field `rnks`, expected one of `name`",
+            ),
+            (r#"{"zones": {"default": 1}}"#, "field `zones.default`: invalid type"),
+            (r#"{"end": 5}"#, "field `end`"),
+            ("[]", "not a context document"),
+            ("{} {}", "not a context document: trailing characters at line 1"),
+            ("{\n\"id\": ", "not a context document: EOF while parsing a value at line 2"),
         ] {
             let error = ExecutionContext::parse(json).unwrap_err().to_string();
             assert!(error.contains(wants), "{json}: {error}");

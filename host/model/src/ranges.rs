@@ -88,7 +88,7 @@ pub fn parse_ranks(text: &str, limit: usize) -> Option<BTreeSet<u32>> {
 
 /// Global ranks as they are written in a context: a list of numbers or of ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "write a list of ranks, or ranges such as \"0-7,12\"")]
 pub enum RankList {
     /// `[0, 1, 2]`
     Numbers(Vec<u32>),

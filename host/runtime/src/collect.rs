@@ -79,6 +79,8 @@ pub struct Collected {
     pub skipped: Vec<Skipped>,
     /// Lines that were refused because the call had brought too much.
     pub refused_lines: u64,
+    /// Bytes that one call may bring, beyond which lines are refused.
+    pub line_bytes_allowed: u64,
     /// What the plugin says of it.
     pub report: Report,
 }

@@ -74,6 +74,23 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// With at most so much fuel for each call of a plugin.
+    #[must_use]
+    pub fn with_fuel(mut self, most: u64) -> Self {
+        for fuel in [
+            &mut self.start_fuel,
+            &mut self.describe_fuel,
+            &mut self.extract_fuel,
+            &mut self.refine_fuel,
+            &mut self.collect_fuel,
+        ] {
+            *fuel = most.min(*fuel);
+        }
+        self
+    }
+}
+
 /// Refuses growth beyond the limits of one call and remembers that it did: a guest that is refused memory usually
 /// aborts, and the trap alone would not say why.
 #[derive(Debug)]

@@ -147,7 +147,14 @@ impl Plugin {
         let mut skipped = host.files.skipped;
         skipped.sort_by(|a, b| (&a.root, &a.path, &a.reason).cmp(&(&b.root, &b.path, &b.reason)));
         let refused_lines = host.sink.refused;
-        Ok(Collected { attachments, spooled: host.sink.spool.finish(), skipped, refused_lines, report })
+        Ok(Collected {
+            attachments,
+            spooled: host.sink.spool.finish(),
+            skipped,
+            refused_lines,
+            line_bytes_allowed: self.inner.program.limits.spool_bytes,
+            report,
+        })
     }
 
     /// Turns one batch of hits into events (a rule module). Hits of an event are indices into the batch.

@@ -86,7 +86,21 @@ impl Runtime {
         wasm: &[u8],
         precompiled: Option<Precompiled<'_>>,
     ) -> Result<Plugin, LoadError> {
-        self.check(origin, wasm)?;
+        self.load_within(origin, wasm, precompiled, &self.limits)
+    }
+
+    /// The same for a plugin that has limits of its own. How many calls run at one time stays the runtime's matter.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub fn load_within(
+        &self,
+        origin: &str,
+        wasm: &[u8],
+        precompiled: Option<Precompiled<'_>>,
+        limits: &Arc<Limits>,
+    ) -> Result<Plugin, LoadError> {
+        check(origin, wasm, limits)?;
         let digest = digest(wasm);
         let component = match self.stored(origin, &digest, precompiled) {
             Some(component) => component,
@@ -97,7 +111,7 @@ impl Runtime {
         let asynchronous = shape.wasi || shape.world != World::RuleModule;
         let mut program = Program {
             pre,
-            limits: Arc::clone(&self.limits),
+            limits: Arc::clone(limits),
             gate: Arc::clone(&self.gate),
             plugin: origin.into(),
             asynchronous,
@@ -115,17 +129,9 @@ impl Runtime {
     /// # Errors
     /// It is no component, or cannot be compiled.
     pub fn precompile(&self, origin: &str, wasm: &[u8]) -> Result<Vec<u8>, LoadError> {
-        self.check(origin, wasm)?;
+        check(origin, wasm, &self.limits)?;
         let code = self.compiled(origin, || self.engine.precompile_component(wasm))?;
         Ok(precompiled::seal(&digest(wasm), &self.compatibility, &code))
-    }
-
-    fn check(&self, origin: &str, wasm: &[u8]) -> Result<(), LoadError> {
-        let limit = self.limits.component_bytes;
-        if wasm.len() > limit {
-            return Err(LoadError::TooLarge { origin: origin.to_owned(), size: wasm.len(), limit });
-        }
-        format::check(origin, wasm)
     }
 
     /// Embedded code, or code of the cache, if it fits.
@@ -207,13 +213,13 @@ impl Runtime {
     }
 
     fn describe(&self, origin: &str, program: &Program, shape: &Shape) -> Result<String, LoadError> {
-        let mut host = Host::new(&program.plugin, &self.limits);
+        let mut host = Host::new(&program.plugin, &program.limits);
         if shape.wasi {
             host.wasi = Some(crate::wasi::Wasi::new(0, [0; 32]));
         }
         let budget = Budget {
             call: "describe",
-            fuel: self.limits.describe_fuel,
+            fuel: program.limits.describe_fuel,
             transfer: describe::MAX_MANIFEST + (1 << 20),
             deadline: None,
         };
@@ -227,6 +233,14 @@ impl Runtime {
             Err(failed) => Err(LoadError::Describe { origin: origin.to_owned(), failure: failed.failure }),
         }
     }
+}
+
+fn check(origin: &str, wasm: &[u8], limits: &Limits) -> Result<(), LoadError> {
+    let limit = limits.component_bytes;
+    if wasm.len() > limit {
+        return Err(LoadError::TooLarge { origin: origin.to_owned(), size: wasm.len(), limit });
+    }
+    format::check(origin, wasm)
 }
 
 /// Finds out when loading, not when diagnosing, whether the exported functions have the types of their world.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 
 use crate::arguments::{RulesAction, RulesOptions};
 use crate::generation::Generation;
@@ -16,6 +16,7 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
     match &options.action {
         RulesAction::Check { rules, anchors } => {
             let generation = Generation::load(rules)?;
+            refuse(&generation)?;
             generation.rules.matcher().check().map_err(|e| anyhow!("{e}"))?;
             let mut out = String::new();
             for pack in generation.rules.packs() {
@@ -48,6 +49,7 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
         }
         RulesAction::Test(rules) => {
             let generation = Generation::load(rules)?;
+            refuse(&generation)?;
             let outcome = packtest::run_all(&generation);
             let mut out = String::new();
             for failure in &outcome.failures {
@@ -58,4 +60,17 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
             Ok(if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
+}
+
+/// A diagnosis goes on without a plugin that cannot be used; whoever checks it wants to know.
+fn refuse(generation: &Generation) -> anyhow::Result<()> {
+    let refused: Vec<String> = generation
+        .refused
+        .iter()
+        .map(|plugin| format!("plugin '{}': {}", plugin.name, plugin.detail.as_deref().unwrap_or("refused")))
+        .collect();
+    if refused.is_empty() {
+        return Ok(());
+    }
+    bail!("{}", refused.join("\n"))
 }

@@ -1,21 +1,23 @@
 //! What ran, and what is known of it: connector and collectors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use firstfault_model::context::ExecutionContext;
-use firstfault_model::diagnosis::{NotRead, PluginRef};
+use firstfault_model::diagnosis::{LimitReached, NotRead, PluginRef};
 use firstfault_model::source::{Source, Trust};
 use firstfault_model::stream::StreamName;
 use firstfault_model::time::Timestamp;
 use firstfault_reader::recognise::{Content, recognise_file};
 use firstfault_reader::{Input, Part};
-use firstfault_runtime::{Attachment, Capabilities, FileGrants, Focus, Interest, Plugin, SpooledStream};
+use firstfault_runtime::{
+    Attachment, Capabilities, FileGrants, Focus, Interest, Plugin, PluginFailure, ReportEntry, SpooledStream,
+};
 use rayon::prelude::*;
 
 use crate::generation::Generation;
@@ -34,6 +36,8 @@ pub struct Gathered {
     pub inputs: Vec<Input>,
     /// What was given and left out.
     pub not_read: Vec<NotRead>,
+    /// Limits that collectors reached.
+    pub limits: Vec<LimitReached>,
     /// The plugins that ran.
     pub plugins: Vec<PluginRef>,
     /// Names of the collectors.
@@ -57,12 +61,7 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
     let grants = FileGrants::new(roots.into_iter().map(|(name, path, _)| (name, path)).collect())?;
     let capabilities = Capabilities { files: grants, deadline: DEADLINE };
     let mut plugins = generation.refused.clone();
-    let connector = &generation.connector;
-    let contexts = connector
-        .resolve(&[], &capabilities)
-        .with_context(|| format!("the connector '{}' failed", connector.name()))?;
-    plugins.push(plugin_ref(connector, None));
-    let context = contexts.into_iter().next().unwrap_or_default();
+    let context = context(generation, &capabilities, &mut plugins)?;
     let shared = Arc::new(context.clone());
     let interest = interest(generation);
     let mut streams: BTreeMap<StreamName, NumberedParts> = BTreeMap::new();
@@ -72,6 +71,9 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
     };
     let mut missing: BTreeMap<StreamName, u64> = BTreeMap::new();
     let mut collectors = Vec::new();
+    let mut limits = Vec::new();
+    let mut attached = BTreeSet::new();
+    let mut reports = Reports::default();
     for collector in &generation.collectors {
         match collector.collect(Arc::clone(&shared), &Focus::default(), &interest, &capabilities) {
             Err(failure) => {
@@ -81,7 +83,18 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
             Ok(collected) => {
                 plugins.push(plugin_ref(collector, None));
                 collectors.push(collector.name().to_owned());
-                for (attachment, seen) in seen(collected.attachments) {
+                reports.add(collector.name(), collected.report.entries, &context);
+                if collected.refused_lines > 0 {
+                    limits.push(LimitReached {
+                        what: format!("bytes of lines from the collector {}", collector.name()),
+                        cap: collected.line_bytes_allowed,
+                        dropped: collected.refused_lines,
+                    });
+                }
+                // What several collectors attach is read once.
+                let mut attachments = collected.attachments;
+                attachments.retain(|a| attached.insert((a.root.clone(), a.path.clone())));
+                for (attachment, seen) in seen(attachments) {
                     let prefix = labels.get(&attachment.root).map_or("", String::as_str);
                     let path = format!("{prefix}{}", attachment.path);
                     let name = stream_name(&attachment.labels, &path, prefix, &context);
@@ -116,6 +129,10 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
                 for spooled in collected.spooled {
                     let name = stream_name(&spooled.labels, collector.name(), "", &context);
                     let part = SpooledFile::write(&spooled).context("cannot spool observations to disk")?;
+                    // Which stream the refused lines were of is not known.
+                    if collected.refused_lines > 0 {
+                        *missing.entry(name.clone()).or_default() += 1;
+                    }
                     streams.entry(name).or_default().push((0, Arc::new(part)));
                 }
                 for skipped in collected.skipped {
@@ -129,6 +146,7 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
             }
         }
     }
+    reports.apply(&mut streams, &mut missing);
     not_read.sort();
     plugins.sort_by(|a, b| (&a.name, &a.digest).cmp(&(&b.name, &b.digest)));
     let inputs = streams
@@ -141,7 +159,104 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
             Input { name, trust: Trust::Unverified, parts, missing }
         })
         .collect();
-    Ok(Gathered { context, inputs, not_read, plugins, collector: collectors.join(","), prepared })
+    collectors.sort();
+    Ok(Gathered { context, inputs, not_read, limits, plugins, collector: collectors.join(","), prepared })
+}
+
+/// What ran, as the shipped connector reads it beside the logs; where it finds nothing, as the first of the site's knows it.
+fn context(
+    generation: &Generation,
+    capabilities: &Capabilities,
+    plugins: &mut Vec<PluginRef>,
+) -> anyhow::Result<ExecutionContext> {
+    let shipped = &generation.connector;
+    let mut known = shipped.resolve(&[], capabilities).map_err(|failure| match failure {
+        // What is wrong with a document is for whoever wrote it, not for whoever wrote the plugin.
+        PluginFailure::Error { message, .. } => anyhow!("{message}"),
+        failure => anyhow!("what ran cannot be read: {failure}"),
+    })?;
+    plugins.push(plugin_ref(shipped, None));
+    for connector in &generation.site_connectors {
+        match connector.resolve(&[], capabilities) {
+            Ok(contexts) => {
+                plugins.push(plugin_ref(connector, None));
+                known.extend(contexts);
+            }
+            Err(failure) => {
+                tracing::warn!(plugin = connector.name(), "{failure}");
+                plugins.push(plugin_ref(connector, Some((failure.status(), failure.to_string()))));
+            }
+        }
+    }
+    Ok(known.into_iter().find(|context| *context != ExecutionContext::default()).unwrap_or_default())
+}
+
+/// What collectors say is missing, by source and node.
+#[derive(Debug, Default)]
+struct Reports {
+    /// Nothing came.
+    failed: BTreeMap<StreamName, String>,
+    /// Not all came, and how much is missing where that is said.
+    partial: BTreeMap<(Source, Option<String>), u64>,
+}
+
+impl Reports {
+    fn add(&mut self, collector: &str, entries: Vec<ReportEntry>, context: &ExecutionContext) {
+        for entry in entries {
+            let source = Source::parse(&entry.source);
+            let node = entry.node.map(|n| context.node_named(&n).map_or(n.clone(), str::to_owned));
+            match entry.status.as_str() {
+                "failed" | "not_observable" => {
+                    let why = entry.facts.get("why").map_or("no reason is given", String::as_str);
+                    let what =
+                        if entry.status == "failed" { "not collected" } else { "cannot be seen from here" };
+                    let name = StreamName { source, node, name: format!("{collector} report"), rank: None };
+                    self.failed.entry(name).or_insert_with(|| format!("{what}: {}", shown(why)));
+                }
+                "partial" => {
+                    let told =
+                        ["missing", "dropped"].iter().find_map(|key| entry.facts.get(*key)?.parse().ok());
+                    let missing = self.partial.entry((source, node)).or_default();
+                    *missing = missing.saturating_add(told.unwrap_or(1).max(1));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// A source of which nothing came is a stream that cannot be read; one that is not whole has lost something.
+    fn apply(
+        self,
+        streams: &mut BTreeMap<StreamName, NumberedParts>,
+        missing: &mut BTreeMap<StreamName, u64>,
+    ) {
+        for name in streams.keys() {
+            let all = self.partial.get(&(name.source.clone(), None));
+            let own =
+                name.node.as_ref().and_then(|_| self.partial.get(&(name.source.clone(), name.node.clone())));
+            if let Some(lost) = own.or(all) {
+                let known = missing.entry(name.clone()).or_default();
+                *known = (*known).max(*lost);
+            }
+        }
+        for (name, why) in self.failed {
+            streams.entry(name).or_default().push((0, Arc::new(NotCollected(why))));
+        }
+    }
+}
+
+/// Text of a plugin in a message.
+fn shown(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
+/// In place of what a collector could not bring.
+struct NotCollected(String);
+
+impl Part for NotCollected {
+    fn open(&self) -> io::Result<File> {
+        Err(io::Error::other(self.0.clone()))
+    }
 }
 
 /// How a plugin is named in the diagnosis.

@@ -50,7 +50,7 @@ pub fn diagnose(
         streams: std::mem::take(&mut reading.streams),
         hits: std::mem::take(&mut reading.hits),
         marks: std::mem::take(&mut reading.marks),
-        limits: std::mem::take(&mut reading.limits),
+        limits: std::mem::take(&mut reading.limits).into_iter().chain(gathered.limits).collect(),
         not_read: gathered.not_read,
         plugins: gathered.plugins,
         collector: gathered.collector,

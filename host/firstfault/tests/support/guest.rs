@@ -1,175 +1,157 @@
-//! Rule modules made for a test: a core module in text, wrapped with the types of the plugin interfaces.
-//!
-//! Each asks for lines that the samples have, so that the call under test really happens.
+//! Plugins made for a test, of every world, and the ways in which one may fail.
 
-use std::fmt::Write as _;
+#[allow(dead_code, reason = "it serves the tests of the runtime as well")]
+#[path = "../../../runtime/src/tests/guests.rs"]
+mod guests;
 
-use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
-use wit_parser::Resolve;
+pub(crate) use guests::{Guest, Image, LOOP, MEMORY_BOMB};
 
-/// Name of the modules.
-pub(crate) const NAME: &str = "guest";
-/// Their pack.
-const PACK: &str = r#"
-[pack]
-name = "guest"
-version = "0.1.0"
-[[signature]]
-module = "self"
-sources = ["app"]
-pattern = 'Watchdog caught collective'
-"#;
-/// A world that nobody offers: rules that also want to resolve workloads.
-const TWO_WORLDS: &str = "package test:guests;
-    world two { include firstfault:plugin/rule-module@0.1.0; export firstfault:plugin/connector@0.1.0; }";
+/// The lines that a module asks for. The samples have them, so that the call under test really happens.
+const LINES: &str =
+    "[[signature]]\nmodule = \"self\"\nsources = [\"app\"]\npattern = 'Watchdog caught collective'\n";
 
-/// Code that never ends.
-pub(crate) const LOOP: &str = "(loop $again (br $again)) unreachable";
 /// Code that aborts.
 pub(crate) const TRAP: &str = "unreachable";
-/// Code that asks for 4 GiB, and aborts as programs do that are given none.
-pub(crate) const MEMORY_BOMB: &str =
-    "(if (i32.eq (memory.grow (i32.const 65535)) (i32.const -1)) (then unreachable)) unreachable";
 
-/// Address of the first structure.
-const BASE: usize = 1024;
-
-/// Memory that is laid out before the module runs.
-#[derive(Debug, Clone, Default)]
-struct Image(Vec<u8>);
-
-impl Image {
-    /// Puts bytes at a multiple of 8 and returns their address.
-    fn put(&mut self, bytes: &[u8]) -> u32 {
-        self.0.resize(self.0.len().next_multiple_of(8), 0);
-        let at = BASE + self.0.len();
-        self.0.extend_from_slice(bytes);
-        u32::try_from(at).unwrap()
-    }
-
-    /// A string: its address and length.
-    fn text(&mut self, text: &str) -> [u32; 2] {
-        [self.put(text.as_bytes()), u32::try_from(text.len()).unwrap()]
-    }
-
-    /// `ok` of a list.
-    fn answer(&mut self, items: &[u32], count: u32) -> u32 {
-        let list = self.put(&words(items));
-        self.put(&words(&[0, 0, list, count]))
+/// One that answers nothing, of this world and name.
+pub(crate) fn idle(world: &'static str, name: &str) -> Guest {
+    match world {
+        "rule-module" => module(name, None, None, |_| {}),
+        "telemetry-collector" => collector(name, None),
+        _ => connector(name, None),
     }
 }
 
-fn words(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|w| w.to_le_bytes()).collect()
+/// A rule module with this code in place of an empty answer.
+pub(crate) fn module(
+    name: &str,
+    extract: Option<&str>,
+    refine: Option<&str>,
+    lay_out: impl FnOnce(&mut Image),
+) -> Guest {
+    let pack = format!("[pack]\nname = \"{name}\"\nversion = \"0.1.0\"\n{LINES}");
+    let mut guest = Guest::new("rule-module").manifest(&pack);
+    lay_out(&mut guest.image);
+    let empty = format!("(i32.const {})", guest.image.ok(&[0; 72]));
+    guest.extract(extract.unwrap_or(&empty)).refine(refine.unwrap_or(&empty))
 }
 
-fn constant(address: u32) -> String {
-    format!("(i32.const {address})")
+/// A module that makes one event of a symptom from one hit of each batch, and then refines with this code.
+pub(crate) fn with_event(name: &str, hit: u32, symptom: &str, refine: Option<&str>) -> Guest {
+    answering(name, refine, |image| {
+        let event = [image.list(&[hit.to_le_bytes().to_vec()]), image.text(symptom), vec![0; 16]].concat();
+        let list = image.list(&[event]);
+        image.ok(&list)
+    })
 }
 
-/// A module under construction.
-#[derive(Debug, Clone)]
-pub(crate) struct Guest {
-    image: Image,
-    pack: String,
-    extract: String,
-    refine: String,
-    two_worlds: bool,
+/// A module whose `extract` gives what is laid out.
+pub(crate) fn answering(name: &str, refine: Option<&str>, lay_out: impl FnOnce(&mut Image) -> u32) -> Guest {
+    let mut laid = Image::default();
+    let at = lay_out(&mut laid);
+    module(name, Some(&format!("(i32.const {at})")), refine, |image| *image = laid)
 }
 
-impl Guest {
-    /// One that finds nothing.
-    pub(crate) fn new() -> Self {
-        let mut image = Image::default();
-        let nothing = constant(image.answer(&[], 0));
-        Self { image, pack: PACK.to_owned(), extract: nothing.clone(), refine: nothing, two_worlds: false }
-    }
+/// A collector with this code in place of an empty report.
+pub(crate) fn collector(name: &str, code: Option<&str>) -> Guest {
+    let mut guest = Guest::new("telemetry-collector").manifest(&manifest(name));
+    let empty = format!("(i32.const {})", guest.image.ok(&[0; 16]));
+    guest.collect(code.unwrap_or(&empty))
+}
 
-    /// With another pack.
-    pub(crate) fn describing(mut self, pack: &str) -> Self {
-        pack.clone_into(&mut self.pack);
-        self
-    }
+/// A collector that writes a line of a node's kernel log to the sink, and then goes on with this code, or reports this.
+pub(crate) fn observing(
+    name: &str,
+    node: &str,
+    line: &str,
+    then: Option<&str>,
+    report: &[(&str, &str)],
+) -> Guest {
+    let mut guest = Guest::new("telemetry-collector").manifest(&manifest(name));
+    let image = &mut guest.image;
+    let at = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().unwrap());
+    let labels = at(&image.pairs(&[("source", "kernel"), ("node", node)]));
+    let text = image.text(line);
+    // Neither its time nor any other.
+    let observation = [vec![0; 16], text].concat();
+    let lines = at(&image.list(&[observation]));
+    let answer = image.put(&[0; 64]);
+    let entries: Vec<Vec<u8>> = report.iter().map(|(source, status)| image.entry(source, status)).collect();
+    let entries = image.list(&entries);
+    let ok = format!("(i32.const {})", image.ok(&[entries, vec![0; 8]].concat()));
+    guest.own_import("sink", "observe", "(param i32 i32 i32 i32 i32)").collect(&format!(
+        "(call $observe (i32.const {labels}) (i32.const 2) (i32.const {lines}) (i32.const 1) (i32.const {answer})) {}",
+        then.unwrap_or(&ok)
+    ))
+}
 
-    /// With this code as `extract`.
-    pub(crate) fn extracting(mut self, code: &str) -> Self {
-        code.clone_into(&mut self.extract);
-        self
-    }
+/// A connector with this code in place of an answer without an attempt.
+pub(crate) fn connector(name: &str, code: Option<&str>) -> Guest {
+    let mut guest = Guest::new("context-connector").manifest(&manifest(name));
+    let empty = format!("(i32.const {})", guest.image.ok(&[0; 16]));
+    guest.resolve(code.unwrap_or(&empty))
+}
 
-    /// With this code as `refine`.
-    pub(crate) fn refining(mut self, code: &str) -> Self {
-        code.clone_into(&mut self.refine);
-        self
-    }
+/// A connector that knows this one attempt.
+pub(crate) fn resolving(name: &str, document: &str) -> Guest {
+    let mut guest = Guest::new("context-connector").manifest(&manifest(name));
+    let at = guest.image.put(document.as_bytes());
+    let (parsed, list) = (guest.image.put(&[0; 64]), guest.image.put(&[0; 8]));
+    let ok = guest.image.ok(&[list.to_le_bytes(), 1_u32.to_le_bytes()].concat());
+    guest.own_import("context", "[static]execution-context.parse", "(param i32 i32 i32)").resolve(&format!(
+        "(call $-static-execution-context-parse (i32.const {at}) (i32.const {}) (i32.const {parsed}))
+         (i32.store (i32.const {list}) (i32.load (i32.const {})))
+         (i32.const {ok})",
+        document.len(),
+        parsed + 8,
+    ))
+}
 
-    /// Making one event of a symptom from one hit of each batch.
-    pub(crate) fn with_event(mut self, hit: u32, symptom: &str) -> Self {
-        let hits = self.image.put(&words(&[hit]));
-        let [symptom, length] = self.image.text(symptom);
-        // Neither place nor facts.
-        self.extract = constant(self.image.answer(&[hits, 1, symptom, length, 0, 0, 0, 0], 1));
-        self
-    }
+fn manifest(name: &str) -> String {
+    format!("[plugin]\nname = \"{name}\"\nversion = \"0.1.0\"\n")
+}
 
-    /// With a note on this event.
-    pub(crate) fn with_note(mut self, event: u32, note: &str) -> Self {
-        let [text, length] = self.image.text(note);
-        let mut amendment = vec![2, 0, event, text, length];
-        amendment.resize(72 / 4, 0);
-        self.refine = constant(self.image.answer(&amendment, 1));
-        self
-    }
+/// The ways in which a call fails: the code that does so, and the statuses of which one follows. Answers lie at 1 MiB, and what is
+/// behind them is zero.
+pub(crate) fn failures() -> Vec<(&'static str, String, &'static [&'static str])> {
+    let answer = |tag: u32, address: u32, length: u32| {
+        format!(
+            "(drop (memory.grow (i32.const 1800))) (i32.store (i32.const 1048576) (i32.const {tag}))
+             (i32.store (i32.const 1048584) (i32.const {address})) (i32.store (i32.const 1048588) (i32.const {length}))
+             (i32.const 1048576)"
+        )
+    };
+    let table = |size: u32| {
+        format!(
+            "(if (i32.eq (table.grow $things (ref.null func) (i32.const {size})) (i32.const -1)) (then unreachable))
+             unreachable"
+        )
+    };
+    let log = "(drop (memory.grow (i32.const 1800)))
+        (loop $again (call $write (i32.const 2) (i32.const 1048576) (i32.const 60000)) (br $again)) unreachable";
+    let (ok, error) = (0, 1);
+    vec![
+        ("loop", LOOP.to_owned(), &["out_of_fuel"]),
+        ("trap", TRAP.to_owned(), &["trap"]),
+        ("division", "(drop (i32.div_u (i32.const 1) (i32.const 0))) (i32.const 0)".to_owned(), &["trap"]),
+        ("stack", "(call $deep (i32.const 1))".to_owned(), &["limit"]),
+        ("memory", MEMORY_BOMB.to_owned(), &["limit"]),
+        ("table", table(200_000), &["limit"]),
+        ("large-table", table(1_000_000_000), &["out_of_fuel"]),
+        ("log", log.to_owned(), &["limit"]),
+        // Its entries are all zero, which breaks a rule of some worlds before the number does.
+        ("large-list", answer(ok, 2_097_152, 1_000_000), &["limit", "malformed"]),
+        ("large-text", answer(error, 2_097_152, 110_000_000), &["limit"]),
+        ("endless-list", answer(ok, 2_097_152, 0x7fff_ffff), &["malformed"]),
+        ("beyond-memory", "(i32.const -64)".to_owned(), &["malformed"]),
+        ("unaligned", "(i32.const 1025)".to_owned(), &["malformed"]),
+    ]
+}
 
-    /// Of a world that nobody offers.
-    pub(crate) fn of_two_worlds(mut self) -> Self {
-        self.two_worlds = true;
-        self
-    }
-
-    /// The component.
-    pub(crate) fn build(mut self) -> Vec<u8> {
-        let pack = self.image.text(&self.pack);
-        let describe = self.image.put(&words(&pack));
-        let data = self.image.0.iter().fold(String::new(), |mut out, byte| {
-            write!(out, "\\{byte:02x}").unwrap();
-            out
-        });
-        let resolve = r#"(func (export "firstfault:plugin/connector@0.1.0#resolve")
-            (param i32 i32) (result i32) unreachable)"#;
-        let text = format!(
-            r#"(module
-                (memory (export "memory") 2)
-                (data (i32.const {BASE}) "{data}")
-                (global $top (mut i32) (i32.const 65536))
-                (func (export "cabi_realloc")
-                    (param i32) (param i32) (param $align i32) (param $size i32) (result i32)
-                    (local $p i32)
-                    (local.set $p (i32.and
-                        (i32.add (global.get $top) (i32.sub (local.get $align) (i32.const 1)))
-                        (i32.sub (i32.const 0) (local.get $align))))
-                    (global.set $top (i32.add (local.get $p) (local.get $size)))
-                    (block $done (loop $more
-                        (br_if $done (i32.le_u (global.get $top) (i32.mul (memory.size) (i32.const 65536))))
-                        (br_if $more (i32.ne (memory.grow (i32.const 16)) (i32.const -1)))
-                        unreachable))
-                    (local.get $p))
-                (func (export "firstfault:plugin/manifest@0.1.0#describe") (result i32) (i32.const {describe}))
-                (func (export "firstfault:plugin/rules@0.1.0#extract") (param i32 i32) (result i32) {extract})
-                (func (export "firstfault:plugin/rules@0.1.0#refine") (result i32) {refine})
-                {more})"#,
-            extract = self.extract,
-            refine = self.refine,
-            more = if self.two_worlds { resolve } else { "" },
-        );
-        let mut module = wat::parse_str(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        let mut resolve = Resolve::default();
-        resolve.push_path(concat!(env!("CARGO_MANIFEST_DIR"), "/../../wit/0.1.0")).unwrap();
-        resolve.push_str("guests.wit", TWO_WORLDS).unwrap();
-        let world = if self.two_worlds { "test:guests/two" } else { "firstfault:plugin/rule-module@0.1.0" };
-        let packages: Vec<_> = resolve.packages.iter().map(|(id, _)| id).collect();
-        let world = resolve.select_world(&packages, Some(world)).unwrap();
-        embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-        ComponentEncoder::default().validate(true).module(&module).unwrap().encode().unwrap()
-    }
+/// What the codes of [`failures`] need beside them.
+pub(crate) fn armed(guest: Guest) -> Guest {
+    guest
+        .own_import("log", "write", "(param i32 i32 i32)")
+        .also("(table $things 1 funcref)")
+        .also("(func $deep (param i32) (result i32) (i32.add (call $deep (local.get 0)) (i32.const 1)))")
 }

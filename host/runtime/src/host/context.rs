@@ -69,7 +69,7 @@ impl ContextHost for Host {}
 
 impl HostExecutionContext for Host {
     fn parse(&mut self, document: String) -> wasmtime::Result<Result<Resource<ContextHandle>, Error>> {
-        self.meter.tick()?;
+        self.meter.tick_for(document.len())?;
         match self.contexts.parse(&document) {
             Ok(handle) => Ok(Ok(self.resources.push(handle)?)),
             Err(e) => Ok(Err(e)),

@@ -8,7 +8,7 @@ use crate::beneath::OpenError;
 use crate::bindings::files::{Entry as WitEntry, Host as FilesHost};
 use crate::bindings::types::Error;
 use crate::grants::{Attachment, Entry, FileGrants};
-use crate::host::{Host, Stop, error};
+use crate::host::{Host, Stop, error, length};
 use crate::text::printable;
 
 /// Files that one call may attach, and that it may skip.
@@ -133,14 +133,14 @@ impl FilesHost for Host {
         offset: u32,
         limit: u32,
     ) -> wasmtime::Result<Result<Vec<WitEntry>, Error>> {
-        self.meter.tick()?;
+        self.meter.tick_for(root.len() + folder.len())?;
         let (answer, cost) = self.files.list(&root, &folder, offset as usize, limit as usize);
         self.meter.spend(cost)?;
         Ok(answer)
     }
 
     fn read(&mut self, root: String, path: String, limit: u64) -> wasmtime::Result<Result<Vec<u8>, Error>> {
-        self.meter.tick()?;
+        self.meter.tick_for(root.len() + path.len())?;
         let answer = self.files.read(&root, &path, limit);
         self.meter.spend(answer.as_ref().map_or(0, |bytes| bytes.len() / 4096))?;
         Ok(answer)
@@ -152,12 +152,12 @@ impl FilesHost for Host {
         path: String,
         labels: Vec<(String, String)>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        self.meter.tick()?;
+        self.meter.tick_for(root.len() + path.len() + length(&labels))?;
         Ok(self.files.attach(root, path, labels))
     }
 
     fn skip(&mut self, root: String, path: String, reason: String) -> wasmtime::Result<()> {
-        self.meter.tick()?;
+        self.meter.tick_for(root.len() + path.len() + reason.len())?;
         Ok(self.files.skip(root, &path, &reason)?)
     }
 }

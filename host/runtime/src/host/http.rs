@@ -18,8 +18,12 @@ impl HttpHost for Host {
         Ok(Vec::new())
     }
 
-    fn start(&mut self, endpoint: String, _: Request) -> wasmtime::Result<Result<Resource<Exchange>, Error>> {
-        self.meter.tick()?;
+    fn start(
+        &mut self,
+        endpoint: String,
+        request: Request,
+    ) -> wasmtime::Result<Result<Resource<Exchange>, Error>> {
+        self.meter.tick_for(endpoint.len() + request.body.len())?;
         Ok(Err(error(
             "not-granted",
             format!(

@@ -82,7 +82,12 @@ const UNIT: usize = 4096;
 
 /// What attributes cost to answer with.
 fn weight(pairs: &[(String, String)]) -> usize {
-    pairs.iter().map(|(key, value)| key.len() + value.len()).sum::<usize>() / UNIT
+    length(pairs) / UNIT
+}
+
+/// Bytes of attributes.
+fn length(pairs: &[(String, String)]) -> usize {
+    pairs.iter().map(|(key, value)| key.len() + value.len()).sum()
 }
 
 /// The state of one call.

@@ -11,8 +11,8 @@ impl ProcessHost for Host {
         Ok(Vec::new())
     }
 
-    fn run(&mut self, program: String, _: Vec<String>) -> wasmtime::Result<Result<Output, Error>> {
-        self.meter.tick()?;
+    fn run(&mut self, program: String, arguments: Vec<String>) -> wasmtime::Result<Result<Output, Error>> {
+        self.meter.tick_for(program.len() + arguments.iter().map(|a| a.len() + 16).sum::<usize>())?;
         Ok(Err(error(
             "not-granted",
             format!(

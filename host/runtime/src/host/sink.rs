@@ -3,7 +3,7 @@
 use crate::attributes::shown;
 use crate::bindings::sink::{Host as SinkHost, Observation};
 use crate::bindings::types::Error;
-use crate::host::{Host, Stop, error};
+use crate::host::{Host, Stop, UNIT, error, length};
 use crate::limits::Limits;
 use crate::spool::{Spool, SpooledLine};
 
@@ -68,7 +68,8 @@ impl SinkHost for Host {
         labels: Vec<(String, String)>,
         lines: Vec<Observation>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        self.meter.tick()?;
+        self.meter.tick_for(length(&labels))?;
+        self.meter.spend(lines.iter().map(|line| line.text.len() + 16).sum::<usize>() / UNIT)?;
         Ok(self.sink.observe(labels, lines)?)
     }
 }

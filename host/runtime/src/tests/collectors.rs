@@ -106,11 +106,88 @@ fn files_that_cannot_be_attached() {
         ("gpu-1", &app),
         ("none", &app),
         ("", &app),
+        ("gpu-1/app.log\0", &app),
+        (&"gpu-1/".repeat(1000), &app),
         ("gpu-1/app.log", &[]),
         ("gpu-1/app.log", &[("source", "app"), ("rank", "x")]),
     ] {
         let collected = collect_in(&dir.path().join("root"), &attaching(path, labels, false)).unwrap();
         assert!(collected.attachments.is_empty(), "{path}");
+    }
+}
+
+/// Calls `files.read` or `files.list` for a path, and traps unless there was an answer (`answered`) or none.
+fn asking(function: &str, root: &str, path: &str, answered: bool) -> Vec<u8> {
+    let mut guest = Guest::new("telemetry-collector");
+    let image = &mut guest.image;
+    let (root_at, at) = (image.put(root.as_bytes()), image.put(path.as_bytes()));
+    let (answer, ok) = (image.put(&[0; 64]), report(image, "app", "ok"));
+    let (parameters, rest) = match function {
+        "read" => ("(param i32 i32 i32 i32 i64 i32)", "(i64.const 1000)"),
+        _ => ("(param i32 i32 i32 i32 i32 i32 i32)", "(i32.const 0) (i32.const 10)"),
+    };
+    let failed = format!("(i32.load8_u (i32.const {answer}))");
+    let wrong = if answered { failed } else { format!("(i32.eqz {failed})") };
+    guest
+        .own_import("files", function, parameters)
+        .collect(&format!(
+            "(call ${function} (i32.const {root_at}) (i32.const {}) (i32.const {at}) (i32.const {}) {rest} (i32.const {answer}))
+             (if {wrong} (then unreachable)) (i32.const {ok})",
+            root.len(),
+            path.len(),
+        ))
+        .build()
+}
+
+#[test]
+fn nothing_beyond_the_folder_is_read_or_listed() {
+    let dir = folder();
+    let root = dir.path().join("root");
+    std::os::unix::fs::symlink("gpu-1", root.join("alias")).unwrap();
+    std::os::unix::fs::symlink("/", root.join("all")).unwrap();
+    // Whoever can make a hard link can read the file as well: it is a file of the folder as any other.
+    std::fs::hard_link(dir.path().join("secret"), root.join("hard")).unwrap();
+    let ask = |function: &str, root_name: &str, path: &str, answered: bool| {
+        collect_in(&root, &asking(function, root_name, path, answered))
+            .unwrap_or_else(|failure| panic!("{function} '{path}': {failure}"));
+    };
+    for path in ["gpu-1/app.log", "hard"] {
+        ask("read", "logs", path, true);
+    }
+    for path in ["", "gpu-1"] {
+        ask("list", "logs", path, true);
+    }
+    let long = "x/".repeat(5000) + "x";
+    let name = "x".repeat(300);
+    for path in [
+        "..",
+        "../secret",
+        "gpu-1/../../secret",
+        "/etc/passwd",
+        "/",
+        "//",
+        ".",
+        "./gpu-1",
+        "gpu-1/",
+        "gpu-1\0",
+        "gpu-1/link",
+        "alias",
+        "alias/app.log",
+        "all",
+        "all/etc/passwd",
+        "fifo",
+        "none",
+        "gpu-1/app.log/x",
+        "\u{202e}",
+        &long,
+        &name,
+    ] {
+        ask("read", "logs", path, false);
+        ask("list", "logs", path, false);
+    }
+    for root_name in ["", "other", "logs/gpu-1", "..", "/"] {
+        ask("read", root_name, "gpu-1/app.log", false);
+        ask("list", root_name, "", false);
     }
 }
 

@@ -99,21 +99,64 @@ fn handles_that_are_not_its_own() {
     }
 }
 
-#[test]
-fn nothing_can_be_requested_or_run() {
+/// A guest that passes the host's error on as its own.
+fn refused_by(interface: &str, function: &str, parameters: &str, name: &str, rest: &str) -> PluginFailure {
     let mut guest = Guest::new("context-connector");
-    let name = guest.image.put(b"api");
+    let at = guest.image.put(name.as_bytes());
     let answer = guest.image.put(&[0; 64]);
     let wasm = guest
-        .own_import("process", "run", "(param i32 i32 i32 i32 i32)")
+        .own_import(interface, function, parameters)
         .resolve(&format!(
-            "(call $run (i32.const {name}) (i32.const 3) (i32.const 0) (i32.const 0) (i32.const {answer}))
+            "(call ${function} (i32.const {at}) (i32.const {}) {rest} (i32.const {answer}))
              (if (i32.eqz (i32.load8_u (i32.const {answer}))) (then unreachable))
-             (i32.const {answer})"
+             (i32.const {answer})",
+            name.len()
         ))
         .build();
-    // The host's error is passed on as the plugin's own.
-    let failure = resolve(&wasm).unwrap_err();
-    assert!(matches!(&failure, PluginFailure::Error { code, .. } if code == "not-granted"), "{failure}");
-    assert!(failure.to_string().contains("'api'"), "{failure}");
+    resolve(&wasm).unwrap_err()
+}
+
+#[test]
+fn nothing_can_be_requested_or_run() {
+    let long = "x".repeat(100_000);
+    let names = [
+        "api",
+        "",
+        "localhost",
+        "169.254.169.254",
+        "http://169.254.169.254/latest",
+        "https://user@host",
+        "unix:/run/docker.sock",
+        "[::1]:80",
+        "../../bin/sh",
+        "/bin/sh",
+        "sh -c id",
+        "api\0",
+        "api\r\nHost: x",
+        "\u{202e}",
+        &long,
+    ];
+    // No arguments.
+    let run = |name| {
+        refused_by("process", "run", "(param i32 i32 i32 i32 i32)", name, "(i32.const 0) (i32.const 0)")
+    };
+    // A request without anything in it: addresses and lengths of method, path, query, headers, body.
+    const REQUEST: usize = 10;
+    let parameters = format!("(param i32 i32 {} i32)", "i32 ".repeat(REQUEST));
+    let rest = "(i32.const 0) ".repeat(REQUEST);
+    let start = |name| refused_by("http", "start", &parameters, name, &rest);
+    for name in names {
+        for failure in [run(name), start(name)] {
+            assert!(
+                matches!(&failure, PluginFailure::Error { code, .. } if code == "not-granted" || code == "malformed"),
+                "{failure}"
+            );
+            // What the guest wrote stays one short line.
+            assert!(
+                failure.to_string().len() < 1000 && !failure.to_string().contains(char::is_control),
+                "{failure}"
+            );
+        }
+    }
+    assert!(run("api").to_string().contains("'api'") && start("api").to_string().contains("'api'"));
 }

@@ -17,6 +17,8 @@ const OTHERS: &[&str] = &[
     "package test:guests;
      world with-files { include firstfault:plugin/rule-module@0.1.0; import firstfault:plugin/files@0.1.0; }
      world with-sockets { include firstfault:plugin/rule-module@0.1.0; import wasi:sockets/network@0.2.0; }
+     interface stranger { ask: func(); }
+     world with-stranger { include firstfault:plugin/rule-module@0.1.0; import stranger; }
      world with-sink { include firstfault:plugin/context-connector@0.1.0; import firstfault:plugin/sink@0.1.0; }
      world virtual { include firstfault:plugin/rule-module@0.1.0;
                      import wasi:random/random@0.2.0; import wasi:clocks/wall-clock@0.2.0; }
@@ -123,6 +125,7 @@ pub(crate) struct Guest {
     imports: String,
     manifest: String,
     functions: String,
+    describe: String,
     start: String,
 }
 
@@ -136,12 +139,25 @@ impl Guest {
             imports: String::new(),
             manifest: manifest.to_owned(),
             functions: String::new(),
+            describe: String::new(),
             start: String::new(),
         }
     }
 
     pub(crate) fn manifest(mut self, text: &str) -> Self {
         text.clone_into(&mut self.manifest);
+        self
+    }
+
+    /// Code in place of the description.
+    pub(crate) fn describe(mut self, code: &str) -> Self {
+        code.clone_into(&mut self.describe);
+        self
+    }
+
+    /// Definitions beside the functions: others, tables.
+    pub(crate) fn also(mut self, definitions: &str) -> Self {
+        writeln!(self.functions, "{definitions}").unwrap();
         self
     }
 
@@ -212,9 +228,12 @@ impl Guest {
         let describe = if self.world == "undescribed" {
             String::new()
         } else {
-            format!(
-                "(func (export \"firstfault:plugin/manifest@0.1.0#describe\") (result i32) (i32.const {manifest}))"
-            )
+            let code = if self.describe.is_empty() {
+                format!("(i32.const {manifest})")
+            } else {
+                self.describe.clone()
+            };
+            format!("(func (export \"firstfault:plugin/manifest@0.1.0#describe\") (result i32) {code})")
         };
         let start = if self.start.is_empty() {
             String::new()
