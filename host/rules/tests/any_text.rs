@@ -2,11 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how a test fails")]
 
+#[path = "../../model/tests/support/edited.rs"]
+mod edited;
+
 use std::path::Path;
 
+use edited::edited;
+use firstfault_rules::duration::Span;
 use firstfault_rules::load::{LoadedPack, load};
 use firstfault_rules::matcher::Matcher;
 use firstfault_rules::ruleset::RuleSet;
+use firstfault_rules::wildcard;
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
@@ -127,5 +133,30 @@ proptest! {
         let (from, to) = (bounds[first], bounds[last]);
         let damaged = [&text[..if doubled { to } else { from }], &text[if doubled { from } else { to }..]].concat();
         try_out(&damaged);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn durations(text in edited(&["500ms", "30s", "15m", "2h", "1d", "106751d"])) {
+        if let Some(span) = Span::parse(&text) {
+            prop_assert!(span.0 >= 0);
+            prop_assert!(text.bytes().all(|b| b.is_ascii_alphanumeric()), "{}", text);
+        }
+    }
+
+    /// A pattern covers what is below its prefix, and itself where it has no star.
+    #[test]
+    fn wildcards(pattern in edited(&["xid.*", "xid.149", "nccl.ib_completion"]), id in edited(&["xid.149", "xid.1", "nccl.ib_completion"])) {
+        if wildcard::is_well_formed(&pattern, true) && wildcard::is_well_formed(&id, false) {
+            let covered = match pattern.strip_suffix(".*") {
+                Some(prefix) => id.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.')),
+                None => id == pattern,
+            };
+            prop_assert_eq!(wildcard::matches(&pattern, &id), covered);
+        }
+        _ = wildcard::matches(&pattern, &id);
     }
 }

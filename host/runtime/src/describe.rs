@@ -53,8 +53,42 @@ pub(crate) fn head(origin: &str, world: World, text: &str) -> Result<Head, LoadE
 }
 
 #[cfg(test)]
+#[path = "../../model/tests/support/edited.rs"]
+mod edited;
+
+#[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::edited::edited;
     use super::*;
+
+    const DESCRIPTIONS: &[&str] = &[
+        "[pack]\nname = \"xid-lines\"\nversion = \"0.1.0\"\n[[signature]]\nmodule = \"self\"\n",
+        "[plugin]\nname = \"loki\"\nversion = \"1.0.0-rc.1+build\"\n",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_description(text in edited(DESCRIPTIONS)) {
+            for world in [World::RuleModule, World::TelemetryCollector] {
+                match head("p.wasm", world, &text) {
+                    Ok(Head { name, version }) => {
+                        let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+                        prop_assert!((1..=32).contains(&name.len()) && name.bytes().all(fits));
+                        prop_assert!(version.len() <= 64 && version.is_ascii());
+                    }
+                    Err(error) => {
+                        let error = error.to_string();
+                        prop_assert!(error.starts_with("p.wasm: ") && error.len() < 8_192);
+                        prop_assert!(!error.contains(char::is_control), "{}", error);
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn heads() {

@@ -25,11 +25,14 @@ fn event(index: u32, hit: &Hit) -> Option<Event> {
 }
 
 fn watchdog_timeout(hit: &Hit, facts: &mut Facts) -> &'static str {
-    for key in ["seq", "op", "numel_in", "numel_out", "timeout_ms", "group"] {
+    for key in ["op", "group"] {
         facts.set_some(key, capture(hit, key));
     }
+    for key in ["seq", "numel_in", "numel_out", "timeout_ms"] {
+        facts.set_some(key, number(hit, key));
+    }
     // It waited at least the time-out, also where the line is cut before it says how long.
-    facts.set_some("before_ms", capture(hit, "ran_ms").or_else(|| capture(hit, "timeout_ms")));
+    facts.set_some("before_ms", number(hit, "ran_ms").or_else(|| number(hit, "timeout_ms")));
     "nccl.watchdog_timeout"
 }
 
@@ -50,7 +53,7 @@ fn completion(hit: &Hit, place: &mut Facts, facts: &mut Facts) -> &'static str {
     facts.set_some("status_name", status_name(status));
     facts.set_some("vendor_error", capture(hit, "vendor"));
     facts.set_some("peer_node", capture(hit, "peer").map(host));
-    place.set_some("port", capture(hit, "port"));
+    place.set_some("port", port(hit));
     if status == "5" { "nccl.ib_flush" } else { "nccl.ib_completion" }
 }
 
@@ -58,7 +61,7 @@ fn completion(hit: &Hit, place: &mut Facts, facts: &mut Facts) -> &'static str {
 fn ib_async(hit: &Hit, place: &mut Facts, facts: &mut Facts) -> Option<&'static str> {
     let what = capture(hit, "what").or_else(|| capture(hit, "fatal"))?.trim();
     facts.set("what", what);
-    place.set_some("port", capture(hit, "port"));
+    place.set_some("port", port(hit));
     Some(if what.starts_with("port error") { "nccl.ib_async_port_error" } else { "nccl.ib_async_fatal" })
 }
 
@@ -91,6 +94,17 @@ fn status_name(status: &str) -> Option<&'static str> {
 fn host(peer: &str) -> &str {
     let peer = peer.trim_matches(['[', ']']);
     peer.split_once('%').map_or(peer, |(address, _)| address)
+}
+
+/// A port as it is named on its node.
+fn port(hit: &Hit) -> Option<&str> {
+    capture(hit, "port")
+        .filter(|port| port.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':')))
+}
+
+/// A number that is one: damage makes others, and what is computed with must be read everywhere.
+fn number<'a>(hit: &'a Hit, name: &str) -> Option<&'a str> {
+    capture(hit, name).filter(|digits| digits.parse::<u64>().is_ok())
 }
 
 fn capture<'a>(hit: &'a Hit, name: &str) -> Option<&'a str> {

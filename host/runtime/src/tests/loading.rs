@@ -139,8 +139,11 @@ fn descriptions_that_do_not_fit() {
 #[test]
 fn plugins_that_do_not_start() {
     for (code, status) in [(LOOP, "out_of_fuel"), ("unreachable", "trap"), (MEMORY_BOMB, "limit")] {
-        let error = refusal(&module().start(code).build());
-        let LoadError::Describe { failure, .. } = &error else { panic!("{error}") };
-        assert_eq!(failure.status(), status, "{error}");
+        for wasm in [module().start(code).build(), module().describe(&format!("{code} unreachable")).build()]
+        {
+            let error = refusal(&wasm);
+            let LoadError::Describe { failure, .. } = &error else { panic!("{error}") };
+            assert_eq!(failure.status(), status, "{error}");
+        }
     }
 }
