@@ -13,8 +13,26 @@ pub const SYMPTOM: &str = "nccl.collective_mismatch";
 /// Most ranks that are named at one number.
 const MOST: u64 = 16;
 
-/// Operations between two ranks or of several at once: their numbers say nothing about others.
-const NOT_COLLECTIVE: &[&str] = &["SEND", "RECV", "RECVANYSOURCE", "COALESCED", "UNKNOWN"];
+/// Collectives by the names that PyTorch gives them (its `OpType`). Operations between two ranks or of several at once are not among
+/// them, for their numbers say nothing about others; and a name that is none of these is more likely a damaged line than a mismatch.
+const COLLECTIVES: &[&str] = &[
+    "BROADCAST",
+    "ALLREDUCE",
+    "ALLREDUCE_COALESCED",
+    "REDUCE",
+    "ALLGATHER",
+    "_ALLGATHER_BASE",
+    "ALLGATHER_COALESCED",
+    "GATHER",
+    "SCATTER",
+    "REDUCE_SCATTER",
+    "_REDUCE_SCATTER_BASE",
+    "ALLTOALL",
+    "ALLTOALL_BASE",
+    "BARRIER",
+    "ALLREDUCE_SPARSE",
+    "_ALLREDUCE_SPARSE",
+];
 
 /// Collectives in which all ranks give equally many elements. In the others (a gather, an all-to-all) they may differ.
 const EQUAL_SIZES: &[&str] = &[
@@ -56,7 +74,7 @@ pub fn derive(view: &dyn View, waiting: &[Waiting]) -> Vec<Amendment> {
 }
 
 fn collective(of: &Waiting) -> Option<Collective<'_>> {
-    let op = of.op.as_deref().filter(|op| !NOT_COLLECTIVE.contains(op))?;
+    let op = of.op.as_deref().filter(|op| COLLECTIVES.contains(op))?;
     Some((op, of.numel_in.filter(|_| EQUAL_SIZES.contains(&op))))
 }
 
