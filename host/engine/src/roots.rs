@@ -159,7 +159,7 @@ fn terminal(
     if let Some((i, state)) = stated {
         return (state, "log", Some(i));
     }
-    let ended_well = |e: &&Event| !(is_earlier(e) && !seen.completions.is_empty());
+    let ended_well = |e: &&Event| !is_earlier(e) || seen.completions.is_empty();
     let faults: Vec<&Event> = graph
         .events
         .iter()

@@ -110,8 +110,19 @@ impl Generation {
         let own = shipped.len();
         for (i, plugin) in shipped.into_iter().chain(guests).enumerate() {
             match plugin.world() {
-                World::ContextConnector => connector = connector.or(Some(plugin)),
-                World::TelemetryCollector => collectors.push(plugin),
+                World::ContextConnector if i < own => connector = connector.or(Some(plugin)),
+                World::ContextConnector => {
+                    let why = "a connector is not asked about paths: those have their context with them";
+                    refused.push(refusal(&plugin, why.to_owned()));
+                }
+                World::TelemetryCollector => {
+                    if collectors.iter().any(|known: &Plugin| known.name() == plugin.name()) {
+                        let why = format!("there is another collector of the name '{}'", plugin.name());
+                        refused.push(refusal(&plugin, why));
+                        continue;
+                    }
+                    collectors.push(plugin);
+                }
                 World::RuleModule => match load(plugin.name(), plugin.manifest(), Some(plugin.name())) {
                     Ok(pack) if i < own => {
                         packs.push(pack);

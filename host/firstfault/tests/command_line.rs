@@ -101,7 +101,12 @@ fn a_malformed_context_is_named_with_its_field() {
         (r#"{"start": "2026-09-14T04:00:00Z", "end": "2026-09-14T03:00:00Z"}"#, "end"),
         (r#"{"schema": "firstfault.context/v9"}"#, "schema"),
         (r#"{"no_such_field": 1}"#, "no_such_field"),
+        (r#"{"attempt": "first"}"#, "`attempt`"),
         (r#"{"attempt": "first"}"#, "line 1 column 19"),
+        (
+            r#"{"nodes": [{"name": "n1"}, {"name": "n2", "gpus": [{"index": "x"}]}]}"#,
+            "nodes[1].gpus[0].index",
+        ),
         ("{\n  \"nodes\": [,]\n}", "line 2 column 13"),
         ("not json", "line 1 column"),
         ("", "context.json"),

@@ -183,3 +183,37 @@ fn a_name_that_is_taken_is_refused() {
         assert_same_finding(&diagnosis);
     }
 }
+
+/// What would be left aside is not left aside in silence.
+#[test]
+fn plugins_that_would_not_be_asked_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (shipped, file, word) in
+        [("static", "mine.wasm", "not asked about paths"), ("files", "files.wasm", "another collector")]
+    {
+        let wasm = firstfault_bundle::plugins().iter().find(|p| p.name == shipped).unwrap().wasm;
+        let path = folder.path().join(file);
+        std::fs::write(&path, wasm).unwrap();
+        let diagnosis = program::diagnose([SAMPLE.as_ref(), "--plugin".as_ref(), path.as_os_str()]);
+        assert_same_finding(&diagnosis);
+        let plugins = diagnosis["provenance"]["plugins"].as_array().unwrap();
+        let refused: Vec<&Value> = plugins.iter().filter(|p| p["status"] == "refused").collect();
+        assert_eq!(refused.len(), 1, "{plugins:?}");
+        assert!(refused[0]["detail"].as_str().unwrap().contains(word), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_check_of_the_rules_fails_with_a_plugin_that_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("guest.wasm");
+    for (wasm, fine) in [(Guest::new().build(), true), (b"garbage".to_vec(), false)] {
+        std::fs::write(&path, wasm).unwrap();
+        for action in ["check", "test"] {
+            let run = program::firstfault().args(["rules", action, "--plugin"]).arg(&path).output().unwrap();
+            let complaint = String::from_utf8(run.stderr).unwrap();
+            assert_eq!(run.status.success(), fine, "{action}: {complaint}");
+            assert!(fine || (complaint.contains("guest") && !complaint.contains('\u{1b}')), "{complaint}");
+        }
+    }
+}

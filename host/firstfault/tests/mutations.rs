@@ -222,7 +222,8 @@ fn a_damaged_incident_convicts_nobody_whom_the_whole_one_does_not_accuse() {
     let samples = samples();
     let whole: Vec<BTreeSet<String>> =
         samples.iter().map(|(_, files)| accused(&diagnose(&generation, files))).collect();
-    let count = std::env::var("FIRSTFAULT_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(MUTATIONS);
+    let count =
+        std::env::var_os("FIRSTFAULT_MUTATIONS").and_then(|n| n.to_str()?.parse().ok()).unwrap_or(MUTATIONS);
     let wrong: Vec<String> = (0..count)
         .into_par_iter()
         .filter_map(|seed| {

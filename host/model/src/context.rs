@@ -208,8 +208,16 @@ impl ExecutionContext {
     /// # Errors
     /// What is wrong, at which field or line.
     pub fn parse(json: &str) -> Result<Self, ContextError> {
-        let document: ContextDocument = serde_json::from_str(json)
-            .map_err(|e| ContextError::Document(format!("not a context document: {e}")))?;
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let document: ContextDocument = serde_path_to_error::deserialize(&mut reader).map_err(|e| {
+            let (path, problem) = (e.path().to_string(), e.into_inner());
+            // What is no JSON at all has no field.
+            if path == "." || !problem.is_data() {
+                return ContextError::Document(format!("not a context document: {problem}"));
+            }
+            ContextError::Field { field: path, problem: problem.to_string() }
+        })?;
+        reader.end().map_err(|e| ContextError::Document(format!("not a context document: {e}")))?;
         Self::new(document)
     }
 

@@ -44,7 +44,8 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
             }
             out.push_str(&format!("generation   {}\n", generation.rules.generation()));
             super::print(&out)?;
-            Ok(ExitCode::SUCCESS)
+            // Why was told as it was loaded.
+            Ok(if generation.refused.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         RulesAction::Test(rules) => {
             let generation = Generation::load(rules)?;
@@ -55,7 +56,8 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
             }
             out.push_str(&format!("{} passed, {} failed\n", outcome.passed, outcome.failures.len()));
             super::print(&out)?;
-            Ok(if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+            let fine = outcome.failures.is_empty() && generation.refused.is_empty();
+            Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
 }

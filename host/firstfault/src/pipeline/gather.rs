@@ -15,7 +15,9 @@ use firstfault_model::stream::StreamName;
 use firstfault_model::time::Timestamp;
 use firstfault_reader::recognise::{Content, recognise_file};
 use firstfault_reader::{Input, Part};
-use firstfault_runtime::{Attachment, Capabilities, FileGrants, Focus, Interest, Plugin, SpooledStream};
+use firstfault_runtime::{
+    Attachment, Capabilities, FileGrants, Focus, Interest, Plugin, PluginFailure, SpooledStream,
+};
 use rayon::prelude::*;
 
 use crate::generation::Generation;
@@ -58,9 +60,11 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
     let capabilities = Capabilities { files: grants, deadline: DEADLINE };
     let mut plugins = generation.refused.clone();
     let connector = &generation.connector;
-    let contexts = connector
-        .resolve(&[], &capabilities)
-        .with_context(|| format!("the connector '{}' failed", connector.name()))?;
+    let contexts = connector.resolve(&[], &capabilities).map_err(|failure| match failure {
+        // What it says is of the files that it was given.
+        PluginFailure::Error { message, .. } => anyhow::Error::msg(message),
+        other => anyhow::Error::from(other).context(format!("the connector '{}' failed", connector.name())),
+    })?;
     plugins.push(plugin_ref(connector, None));
     let context = contexts.into_iter().next().unwrap_or_default();
     let shared = Arc::new(context.clone());
