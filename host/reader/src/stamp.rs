@@ -67,6 +67,14 @@ pub fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
     Some((nanos, uncertainty, length))
 }
 
+/// `12:34`, alone or before a blank: as [`time_of_day`].
+fn hour_and_minute(text: &[u8]) -> Option<(i64, i64, usize)> {
+    let (hour, _) = digits(text, 2, 2)?;
+    let (minute, _) = digits(text.get(3..)?, 2, 2)?;
+    let whole = text.get(2) == Some(&b':') && matches!(text.get(5), None | Some(b' '));
+    (whole && hour < 24 && minute < 60).then(|| (i64::from(hour * 60 + minute) * MINUTE, MINUTE, 5))
+}
+
 /// `2026-11-02T20:41:54.000000+00:00`, `2026-11-02 20:25:33,123`, `2026-11-02_20:25:33`, `2026/11/02 20:25:33`: stamp and length. A zone
 /// may follow without a space or, as `+08:00` and `UTC`, after one.
 pub fn iso(text: &[u8]) -> Option<(RawStamp, usize)> {
@@ -79,7 +87,8 @@ pub fn iso(text: &[u8]) -> Option<(RawStamp, usize)> {
     {
         return None;
     }
-    let (of_day, uncertainty, length) = time_of_day(text.get(11..)?)?;
+    let (of_day, uncertainty, length) =
+        time_of_day(text.get(11..)?).or_else(|| hour_and_minute(text.get(11..)?))?;
     let mut end = 11 + length;
     let offset = zone(text.get(end..)?).map(|(offset, length)| {
         end += length;
@@ -182,13 +191,9 @@ pub fn minute(text: &[u8]) -> Option<RawStamp> {
     let month = month(text.get(..3)?)?;
     let (day, length) = digits(text.get(3..)?.trim_ascii_start(), 1, 2)?;
     let time = text.get(3..)?.trim_ascii_start().get(length..)?.strip_prefix(b" ")?;
-    let (hour, _) = digits(time, 2, 2)?;
-    let (minute, _) = digits(time.get(3..)?, 2, 2)?;
-    if time.len() != 5 || time.get(2) != Some(&b':') || hour > 23 || minute > 59 {
-        return None;
-    }
-    let of_day = i64::from(hour * 60 + minute) * MINUTE;
-    valid(RawStamp { year: None, month, day, of_day, offset: None, uncertainty: MINUTE })
+    let (of_day, uncertainty, length) = hour_and_minute(time)?;
+    (length == time.len()).then_some(())?;
+    valid(RawStamp { year: None, month, day, of_day, offset: None, uncertainty })
 }
 
 /// `1102 12:34:56.789` or, without zero padding, `321 12:34:56.789`: month and day in one number, or the year before them; stamp and
