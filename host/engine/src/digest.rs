@@ -46,6 +46,7 @@ pub fn evidence_digest(case: &Case) -> String {
         digester.number(u64::from(line.at.stream));
         digester.number(line.at.offset);
         digester.number(line.line_number);
+        optional(&mut digester, line.behind.map(u64::from));
         digester.part(line.text.as_bytes());
         digester.part(line.node.as_deref().unwrap_or("\0").as_bytes());
         of_stamp(&mut digester, line.time);

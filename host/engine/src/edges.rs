@@ -8,7 +8,7 @@ use firstfault_rules::pack::{Role, Where};
 use firstfault_rules::ruleset::{DeclaredCause, RuleSet, has_cause, has_effect};
 
 use crate::event::{Event, Scope};
-use crate::order;
+use crate::order::{self, Reach};
 
 /// Most causes that are tried for one effect under one rule: the earliest and the latest within its window.
 const MAX_TRIED: usize = 64;
@@ -220,13 +220,22 @@ fn judge(
     rules: &RuleSet,
 ) -> Option<Edge> {
     let window = declared.cause.within;
-    let lasting = outlasts(cause, declared.cause.place, rules);
+    let ends = cause.definition(rules).is_some_and(|d| d.fatal || d.lasting || d.terminal.is_some());
+    let reach = if outlasts(cause, declared.cause.place, rules) {
+        Reach::Lasting
+    } else if ends {
+        Reach::Ending
+    } else if declared.cause.place == Where::AnyRankOfJob {
+        Reach::Passing
+    } else {
+        Reach::Local
+    };
     // What the workload quotes explains nothing outside of its own output.
     if cause.quoted && cause.place.node != effect.place.node {
         return None;
     }
     let mut unordered = false;
-    match order::within(cause, effect, window.before.0, window.after.0, lasting) {
+    match order::within(cause, effect, window.before.0, window.after.0, reach) {
         Some(true) => {
             // Lines of one writer's stream without time of their own are in the order of writing.
             if order::compare(cause, effect) == Some(std::cmp::Ordering::Greater)

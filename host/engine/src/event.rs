@@ -75,6 +75,8 @@ pub struct Event {
     pub count: u64,
     /// When it began, by the clock that stamped it.
     pub onset: Option<Onset>,
+    /// When the attempt ended, if it is known: nothing of it was written long after.
+    pub attempt_end: Option<Timestamp>,
     /// How far that clock is off, if it is known.
     pub clock: Option<Offset>,
     /// Latest time at which it was seen.
@@ -122,6 +124,7 @@ impl Event {
             last: last.last,
             count: hits.iter().map(|h| h.count).sum(),
             onset: None,
+            attempt_end: case.context.document.end,
             clock: None,
             last_seen: hits.iter().filter_map(|h| h.last_time).map(|s| s.time).max(),
             trust: stream.trust,

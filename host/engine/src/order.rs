@@ -64,15 +64,44 @@ pub fn compare(a: &Event, b: &Event) -> Option<Ordering> {
     }
 }
 
+/// How long a process that a passing fault has met may be silent before it fails; collective time-outs are 30 minutes at most.
+const LONGEST_SILENCE: i64 = 45 * MINUTE;
+
+/// How long others wait for one that has failed, at most, before they write that they do.
+const LONGEST_WAIT: i64 = 30 * MINUTE;
+
+/// How far a cause reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// What it left behind stays.
+    Lasting,
+    /// It ends what it meets.
+    Ending,
+    /// It passed, at the place of the effect.
+    Local,
+    /// It passed, and the effect is elsewhere.
+    Passing,
+}
+
 /// Whether `cause` may have begun early enough to explain `effect`: not more than `before` earlier, and not more than `after` later.
 #[must_use]
-pub fn within(cause: &Event, effect: &Event, before: i64, after: i64, lasting: bool) -> Option<bool> {
+pub fn within(cause: &Event, effect: &Event, before: i64, after: i64, reach: Reach) -> Option<bool> {
     let (c, e) = (cause.common_onset()?, effect.common_onset()?);
     // An estimate of the clocks moves the window; it does not make it narrower, for a node that came late looks like one whose clock
     // is ahead.
     let slack =
         clock_slack(cause, effect).max(if cause.place.node == effect.place.node { 0 } else { CLOCK_BOUND });
     let not_late = c.from <= e.to.shifted(after).shifted(slack);
-    let not_early = lasting || c.to.shifted(before).shifted(slack) >= e.from;
+    // Of a line that was written at some time within a long while nothing says that it came soon after a fault at its beginning.
+    let latest = if e.to.0 == i64::MAX { effect.attempt_end } else { Some(e.to) };
+    let latest = latest.filter(|_| e.source == TimeSource::Neighbour);
+    let earliest = match (reach, latest) {
+        (Reach::Passing, Some(latest)) => e.from.max(latest.shifted(-LONGEST_WAIT)),
+        (Reach::Local, Some(latest)) => e.from.max(latest.shifted(-LONGEST_SILENCE)),
+        _ => e.from,
+    };
+    // Nor does a rule's wide window reach back to what passed long ago, elsewhere.
+    let before = if reach == Reach::Passing { before.min(LONGEST_SILENCE) } else { before };
+    let not_early = reach == Reach::Lasting || c.to.shifted(before).shifted(slack) >= earliest;
     Some(not_late && not_early)
 }

@@ -159,7 +159,7 @@ fn terminal(
     if let Some((i, state)) = stated {
         return (state, "log", Some(i));
     }
-    let ended_well = |e: &&Event| !(is_earlier(e) && !seen.completions.is_empty());
+    let ended_well = |e: &&Event| !is_earlier(e) || seen.completions.is_empty();
     let faults: Vec<&Event> = graph
         .events
         .iter()
@@ -328,6 +328,13 @@ fn arrange(
         };
         let main_first = order::compare(a, b) == Some(Ordering::Less);
         let weaker = b.quoted || (b.trust < a.trust);
+        // Hearsay convicts nobody beside a fault that was seen.
+        if b.quoted && !a.quoted {
+            for event in &root.events {
+                ruled_out.insert(*event, (RuledOut::Quoted, None));
+            }
+            continue;
+        }
         if (own.is_empty() && (main_first || weaker)) || is_scheduler_act(b, rules) {
             for event in &root.events {
                 ruled_out.insert(*event, (RuledOut::Later, Some(main_lead)));

@@ -44,6 +44,9 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
             return Scope::Out;
         }
     }
+    if names_another_job(event, context.document.id.as_deref()) {
+        return Scope::Out;
+    }
     let Some(onset) = event.common_onset() else { return Scope::In };
     if let Some(start) = context.document.start
         && onset.to < start.shifted(-CLOCK_BOUND)
@@ -63,6 +66,24 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
         return Scope::Out;
     }
     Scope::In
+}
+
+/// Whether a line of the scheduler names a job that is not this one: its log is that of the whole cluster.
+fn names_another_job(event: &Event, own: Option<&str>) -> bool {
+    let base = |id: &str| {
+        let end = id.find(|c: char| !c.is_ascii_digit()).unwrap_or(id.len());
+        id.get(..end).filter(|base| !base.is_empty()).map(str::to_owned)
+    };
+    let scheduler = ["slurm.", "job.", "node."].iter().any(|family| event.symptom.starts_with(family));
+    let named = event.facts.get("id").filter(|_| scheduler).and_then(|id| base(id));
+    match (named, own.and_then(base)) {
+        // Of an array each task has a number of its own besides the array's: either may be written.
+        (Some(named), Some(base_of_own)) => {
+            let own = own.unwrap_or_default();
+            named != base_of_own && !own.split(|c: char| !c.is_ascii_digit()).any(|part| part == named)
+        }
+        _ => false,
+    }
 }
 
 /// Whether an event says that what was wrong is no longer: the driver needs nothing any more, or the node booted.

@@ -16,10 +16,8 @@ use crate::arguments::RuleOptions;
 /// Plugins and rules.
 #[derive(Debug)]
 pub struct Generation {
-    /// The shipped connector, which reads the context that lies beside the logs.
+    /// Connector for paths.
     pub connector: Plugin,
-    /// The site's connectors by name.
-    pub site_connectors: Vec<Plugin>,
     /// Collectors, the site's before the shipped.
     pub collectors: Vec<Plugin>,
     /// Rule modules by name.
@@ -119,7 +117,6 @@ impl Generation {
         site: Option<&Path>,
     ) -> Result<Self, GenerationError> {
         let mut connector = None;
-        let mut site_connectors = Vec::new();
         let mut collectors: Vec<(bool, Plugin)> = Vec::new();
         let mut modules = Vec::new();
         let mut packs = Vec::new();
@@ -138,7 +135,10 @@ impl Generation {
             }
             match plugin.world() {
                 World::ContextConnector if i < own => connector = Some(plugin),
-                World::ContextConnector => site_connectors.push(plugin),
+                World::ContextConnector => {
+                    let why = "a connector is not asked about paths: those have their context with them";
+                    refused.push(refusal(&plugin, why.to_owned()));
+                }
                 World::TelemetryCollector => collectors.push((i >= own, plugin)),
                 World::RuleModule => match load(plugin.name(), plugin.manifest(), Some(plugin.name())) {
                     Ok(pack) if i < own => {
@@ -183,7 +183,7 @@ impl Generation {
             .sort_by(|(a_is_site, a), (b_is_site, b)| (b_is_site, a.name()).cmp(&(a_is_site, b.name())));
         let collectors = collectors.into_iter().map(|(_, collector)| collector).collect();
         modules.sort_by(|a, b| a.name().cmp(b.name()));
-        Ok(Self { connector, site_connectors, collectors, modules, rules: Arc::new(rules), refused })
+        Ok(Self { connector, collectors, modules, rules: Arc::new(rules), refused })
     }
 
     /// The packs as the diagnosis names them.

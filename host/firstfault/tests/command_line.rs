@@ -106,6 +106,10 @@ fn a_malformed_context_is_named_with_its_field() {
             "{\n\"nodes\": [\n{\"name\": [1]}]}",
             "field `nodes[0].name`: invalid type: sequence, expected a string (line 3)",
         ),
+        (
+            r#"{"nodes": [{"name": "n1"}, {"name": "n2", "gpus": [{"index": "x"}]}]}"#,
+            "nodes[1].gpus[0].index",
+        ),
         ("{\n  \"nodes\": [,]\n}", "line 2 column 13"),
         ("not json", "line 1 column"),
         ("", "context.json"),

@@ -1,6 +1,6 @@
 //! Whatever happens to the logs of an incident, nobody is blamed whom the whole logs clear.
 //!
-//! A thousand incidents are spoiled in ways that follow from a seed; `MUTATIONS=20000` makes it more, `MUTATION=17` runs one and
+//! A thousand incidents are spoiled in ways that follow from a seed; `FIRSTFAULT_MUTATIONS=20000` makes it more, `FIRSTFAULT_MUTATION=17` runs one and
 //! leaves its files in place.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how a test fails")]
@@ -90,7 +90,7 @@ fn wrong(sample: &Sample, generation: &Generation, seed: u64) -> Option<String> 
         assert!(!firstfault_render::text(&diagnosis, &TextOptions::default()).is_empty());
         diagnosis
     }));
-    if std::env::var_os("MUTATION").is_some() {
+    if std::env::var_os("FIRSTFAULT_MUTATION").is_some() {
         eprintln!("{} {kinds:?}: {}", sample.name, folder.keep().display());
     }
     let Ok(Diagnosis { finding, provenance, .. }) = diagnosis else {
@@ -123,7 +123,8 @@ fn spoiled_logs_blame_nobody_whom_the_whole_ones_clear() {
     let generation = Generation::load(&RuleOptions::default()).unwrap();
     let samples: Vec<Sample> =
         program::sample_names().into_iter().map(|name| Sample::read(name, &generation)).collect();
-    let seeds = number("MUTATION").map_or(0..number("MUTATIONS").unwrap_or(1_000), |one| one..one + 1);
+    let seeds = number("FIRSTFAULT_MUTATION")
+        .map_or(0..number("FIRSTFAULT_MUTATIONS").unwrap_or(1_000), |one| one..one + 1);
     let wrong: Vec<String> = seeds
         .into_par_iter()
         .filter_map(|seed| {

@@ -54,8 +54,11 @@ pub fn place(
 
 fn writer_node(stream: &StreamName, peeled: &Peeled, context: &ExecutionContext) -> Option<String> {
     let host = peeled.identity.host.as_deref();
+    let label = peeled.identity.label.as_deref();
     let by_rank = || peeled.identity.rank.and_then(|r| context.node_of_rank(r)).map(|n| n.name.clone());
     host.and_then(|h| context.node_named(h))
+        // Only the context makes a host of what stands before a colon.
+        .or_else(|| label.and_then(|l| context.node_named(l)))
         .map(str::to_owned)
         .or_else(by_rank)
         .or_else(|| stream.node.clone())

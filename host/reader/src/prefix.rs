@@ -1,13 +1,17 @@
 //! Prefixes of lines, peeled from the outermost to the innermost. Real lines stack two to four of them.
 //!
-//! Each form is tried by its first byte, so that a line without prefixes costs almost nothing.
+//! Each form is tried by its first byte, so that a line without prefixes costs almost nothing. `docs/architecture.md` tells when
+//! lines are peeled: only where some rule may want them, and around such lines.
 
-use firstfault_model::time::SECOND;
+mod bracket;
+mod stamped;
+mod word;
 
+use crate::segment;
 use crate::stamp::{self, RawStamp};
 
 /// Most prefixes on one line.
-const MAX_DEPTH: usize = 8;
+const MAX_DEPTH: usize = 12;
 
 /// Who wrote a line, as its prefixes say. Two lines of one writer have equal identities.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +26,8 @@ pub struct Identity {
     pub mpi_rank: Option<u32>,
     /// Host name or address.
     pub host: Option<String>,
+    /// What a collector wrote before the line: a container, a pod, or a host that nothing but its place makes one.
+    pub label: Option<String>,
     /// Process id as the line gives it.
     pub pid: Option<u32>,
 }
@@ -60,12 +66,15 @@ pub fn peel(line: &[u8]) -> Peeled {
 
 fn peel_one(text: &[u8], out: &mut Peeled) -> Option<usize> {
     match text.first()? {
-        b'[' => bracket(text, out),
+        b'[' => bracket::peel(text, out),
         b'(' => ray(text, out),
-        b'<' => angle(text),
+        b'<' => angle(text, out),
         b' ' => padded(text, out),
         b'0'..=b'9' => leading_digit(text, out),
-        b'A'..=b'Z' | b'a'..=b'z' => leading_letter(text, out),
+        b'A'..=b'Z' | b'a'..=b'z' => word::peel(text, out),
+        0x1b => Some(segment::escape_length(text)),
+        // What a file that was cut while it was written to begins with.
+        0 => Some(text.iter().take_while(|b| **b == 0).count()),
         _ => None,
     }
 }
@@ -77,8 +86,42 @@ fn number(text: &[u8]) -> Option<(u32, usize)> {
     digits.parse().ok().map(|n| (n, count))
 }
 
+/// A number and nothing else.
+fn whole_number(text: &[u8]) -> Option<u32> {
+    number(text).filter(|(_, length)| *length == text.len()).map(|(value, _)| value)
+}
+
 fn spaces(text: &[u8], at: usize) -> usize {
     text.get(at..).unwrap_or(b"").iter().take_while(|b| **b == b' ').count()
+}
+
+/// Letters, digits and what else names of hosts, pods and programs are made of.
+fn is_name(text: &[u8]) -> bool {
+    !text.is_empty()
+        && text.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'))
+}
+
+/// A level as loggers write it in full.
+fn is_level(text: &[u8]) -> bool {
+    const LEVELS: [&[u8]; 12] = [
+        b"TRACE",
+        b"DEBUG",
+        b"INFO",
+        b"SUCCESS",
+        b"NOTICE",
+        b"WARN",
+        b"WARNING",
+        b"ERROR",
+        b"CRITICAL",
+        b"FATAL",
+        b"EXCEPTION",
+        b"SEVERE",
+    ];
+    LEVELS.contains(&text)
+}
+
+fn owned(text: &[u8]) -> Option<String> {
+    std::str::from_utf8(text).ok().map(str::to_owned)
 }
 
 fn set_stamp(out: &mut Peeled, stamp: RawStamp) {
@@ -88,127 +131,58 @@ fn set_stamp(out: &mut Peeled, stamp: RawStamp) {
     }
 }
 
-fn bracket(text: &[u8], out: &mut Peeled) -> Option<usize> {
-    let inside = text.get(1..)?;
-    let close = memchr::memchr(b']', inside.get(..inside.len().min(96)).unwrap_or(inside))?;
-    let body = inside.get(..close)?;
-    let after = close + 2;
-    let next = text.get(after).copied();
-    // [rank5]: and [default3]:
-    if next == Some(b':') {
-        let name = body.iter().rposition(|b| !b.is_ascii_digit()).map_or(0, |i| i + 1);
-        if let Some((value, _)) = number(body.get(name..)?) {
-            let role = body.get(..name)?;
-            let target = if role == b"rank" { &mut out.identity.rank } else { &mut out.identity.local_rank };
-            if role.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b':'))
-                && name > 0
-            {
-                *target = Some(value);
-                // One space is the prefix's; what follows it may be the indentation of a traceback.
-                return Some(after + 1 + usize::from(text.get(after + 1) == Some(&b' ')));
-            }
-        }
-    }
-    // [rank: 0] of Lightning.
-    if let Some((rank, length)) = body.strip_prefix(b"rank: ").and_then(number)
-        && length + 6 == body.len()
-    {
-        out.identity.rank = Some(rank);
-        return Some(after + spaces(text, after));
-    }
-    // [1,12]<stderr>:
-    if next == Some(b'<')
-        && let Some((_, comma)) = number(body)
-        && body.get(comma) == Some(&b',')
-        && let Some((rank, _)) =
-            number(body.get(comma + 1..)?.strip_prefix(b"mpirank:").unwrap_or(body.get(comma + 1..)?))
-    {
-        let end = memchr::memchr(b'>', text.get(after..)?.get(..16.min(text.len() - after))?)?;
-        out.identity.mpi_rank = Some(rank);
-        return Some(after + end + 1 + usize::from(text.get(after + end + 1) == Some(&b':')));
-    }
-    let trailing = |extra: usize| after + extra + spaces(text, after + extra);
-    let first = *body.first()?;
-    // [E1102 12:34:56.789012345 ProcessGroupNCCL.cpp:629] and, older, [E ProcessGroupNCCL.cpp:475]
-    if matches!(first, b'F' | b'E' | b'W' | b'I' | b'V') {
-        let rest = body.get(1..)?;
-        if let Some((mut stamp, _)) = stamp::month_day(rest) {
-            // Seconds are of the wall clock, the fraction is of another: the time is known to a second.
-            stamp.of_day -= stamp.of_day % SECOND;
-            stamp.uncertainty = SECOND;
-            out.mixed_clock = true;
-            set_stamp(out, stamp);
-            group_rank(text.get(trailing(0)..)?, out);
-            return Some(trailing(0));
-        }
-        if rest.first() == Some(&b' ') && body.windows(2).any(|w| w == b".c" || w == b".h") {
-            group_rank(text.get(trailing(0)..)?, out);
-            return Some(trailing(0));
-        }
-    }
-    // [2026-11-02 20:25:33] [2026-11-02T21:34:49.000] [2024-05-07 15:51:09,140]
-    if let Some((stamp, length)) = stamp::iso(body)
-        && body.get(length..).is_some_and(|r| r.iter().all(|b| matches!(b, b' ')) || r.starts_with(b" TP"))
-    {
-        set_stamp(out, stamp);
-        return Some(trailing(usize::from(next == Some(b':'))));
-    }
-    // [Wed Jan 27 23:04:35 2021] [Jan 27 2021 23:04:35]
-    if let Some((stamp, length)) = stamp::ctime(body)
-        && length == body.len()
-    {
-        set_stamp(out, stamp);
-        out.kernel |= first.is_ascii_uppercase() && body.len() == 24;
-        return Some(trailing(0));
-    }
-    // [  966.503025] [   T1946] [  +0.000844]: the kernel's own clock, which is order and not time here.
-    let clock = body.get(spaces(body, 0)..)?;
-    let clock = clock.strip_prefix(b"+").unwrap_or(clock);
-    let dot = memchr::memchr(b'.', clock);
-    if dot.is_some_and(|d| d > 0 && clock.len() == d + 7)
-        && clock.iter().all(|b| b.is_ascii_digit() || *b == b'.')
-    {
-        out.kernel = true;
-        return Some(trailing(0));
-    }
-    if out.kernel
-        && matches!(clock.first(), Some(b'T' | b'C'))
-        && clock.get(1..)?.iter().all(u8::is_ascii_digit)
-    {
-        return Some(trailing(0));
-    }
-    // [80746] of a launcher that tags lines with process ids, before another bracket.
-    if next == Some(b' ') && text.get(after + 1) == Some(&b'[') && body.iter().all(u8::is_ascii_digit) {
-        return Some(trailing(0));
-    }
-    None
-}
-
-/// `[Rank 5] ` behind a c10d prefix.
-fn group_rank(text: &[u8], out: &mut Peeled) {
-    if let Some((rank, length)) = text.strip_prefix(b"[Rank ").and_then(number)
-        && text.get(6 + length) == Some(&b']')
-    {
-        out.group_rank = Some(rank);
-    }
-}
-
-/// `(Actor pid=1, ip=10.0.0.1) `
+/// `(Actor pid=1, ip=10.0.0.1) `, `(raylet, ip=10.0.0.1) `, `(VllmWorker rank=3 pid=1) `
 fn ray(text: &[u8], out: &mut Peeled) -> Option<usize> {
     let close = memchr::memchr(b')', text.get(..text.len().min(128))?)?;
     let body = std::str::from_utf8(text.get(1..close)?).ok()?;
-    let (_, fields) = body.split_once(" pid=")?;
-    let (pid, ip) = fields.split_once(", ip=").map_or((fields, None), |(pid, ip)| (pid, Some(ip)));
-    out.identity.pid = Some(pid.parse().ok()?);
+    let (who, ip) = body.split_once(", ip=").map_or((body, None), |(who, ip)| (who, Some(ip)));
+    match who.split_once(" pid=") {
+        Some((name, pid)) => {
+            out.identity.pid = Some(pid.parse().ok()?);
+            let rank = name.split_once(" rank=").and_then(|(_, rank)| rank.parse().ok());
+            out.identity.rank = rank.or(out.identity.rank);
+        }
+        None if who == "raylet" || ip.is_some() => out.identity.label = Some(who.to_owned()),
+        None => return None,
+    }
     out.identity.host = ip.map(str::to_owned).or(out.identity.host.take());
-    Some(close + 1 + usize::from(text.get(close + 1) == Some(&b' ')))
+    let mut end = close + 1;
+    // The colour of the name ends here.
+    loop {
+        let rest = text.get(end..).unwrap_or(b"");
+        let skip = if rest.first() == Some(&0x1b) {
+            segment::escape_length(rest)
+        } else {
+            bracket::bare_color(rest)
+        };
+        if skip == 0 {
+            break;
+        }
+        end += skip;
+    }
+    Some(end + usize::from(text.get(end) == Some(&b' ')))
 }
 
-/// `<0>[2315424.098863] ` and `<info> [2024-...`
-fn angle(text: &[u8]) -> Option<usize> {
+/// `<0>[2315424.098863] `, `<info> [2024-...`, `<4>Nov 18 ...` and `<34>1 2026-...Z host app 12 - - ` (RFC 5424).
+fn angle(text: &[u8], out: &mut Peeled) -> Option<usize> {
     let close = memchr::memchr(b'>', text.get(..text.len().min(12))?)?;
-    let skip = close + 1 + spaces(text, close + 1);
-    (text.get(skip) == Some(&b'[')).then_some(skip)
+    let mut skip = close + 1 + spaces(text, close + 1);
+    let priority = whole_number(text.get(1..close)?).is_some();
+    if priority && text.get(skip..)?.starts_with(b"1 ") && stamp::iso(text.get(skip + 2..)?).is_some() {
+        skip += 2;
+        let (stamp, length) = stamp::iso(text.get(skip..)?)?;
+        set_stamp(out, stamp);
+        let mut words = text.get(skip + length..)?.strip_prefix(b" ")?.splitn(5, |b| *b == b' ');
+        let (host, app, pid) = (words.next()?, words.next()?, words.next()?);
+        let (_, rest) = (words.next()?, words.next()?);
+        out.identity.host = owned(host).filter(|host| host != "-");
+        out.identity.pid = whole_number(pid);
+        out.kernel |= app == b"kernel";
+        let rest = rest.strip_prefix(b"- ").unwrap_or(rest);
+        return Some(text.len() - rest.len());
+    }
+    (text.get(skip) == Some(&b'[') || (priority && stamp::syslog(text.get(skip..)?).is_some()))
+        .then_some(skip)
 }
 
 /// `   12: ` of srun and `  | 2026-...Z | ` of a log service.
@@ -224,8 +198,7 @@ fn padded(text: &[u8], out: &mut Peeled) -> Option<usize> {
         set_stamp(out, stamp);
         return Some(text.len() - end.len());
     }
-    if let Some((task, length)) = task(rest) {
-        out.identity.task = Some(task);
+    if let Some(length) = task(rest, out) {
         return Some(pad + length);
     }
     // One space before a stamp or a bracketed prefix.
@@ -235,21 +208,30 @@ fn padded(text: &[u8], out: &mut Peeled) -> Option<usize> {
     None
 }
 
-/// `12: `
-fn task(text: &[u8]) -> Option<(u32, usize)> {
-    let (task, length) = number(text)?;
-    (text.get(length) == Some(&b':') && text.get(length + 1) == Some(&b' ') && length <= 6)
-        .then_some((task, length + 2))
+/// `12: `, and `P0 12: ` of a job of several parts.
+fn task(text: &[u8], out: &mut Peeled) -> Option<usize> {
+    let mut at = 0;
+    if let Some((_, length)) = text.strip_prefix(b"P").and_then(number) {
+        at = 1 + length + spaces(text, 1 + length);
+        (at > 1 + length).then_some(())?;
+    }
+    let (task, length) = number(text.get(at..)?)?;
+    let end = at + length;
+    let ends = text.get(end) == Some(&b':') && text.get(end + 1) == Some(&b' ') && length <= 6;
+    ends.then(|| {
+        out.identity.task = Some(task);
+        end + 2
+    })
 }
 
 fn leading_digit(text: &[u8], out: &mut Peeled) -> Option<usize> {
-    if let Some((stamp, length)) = stamp::iso(text) {
+    if let Some((stamp, length)) = stamp::iso(text).or_else(|| stamp::epoch(text)) {
         set_stamp(out, stamp);
-        return Some(after_stamp(text, length, out));
+        return Some(stamped::after(text, length, false, out));
     }
     if let Some((stamp, length)) = stamp::month_dash_day(text) {
         set_stamp(out, stamp);
-        return Some(after_stamp(text, length, out));
+        return Some(stamped::after(text, length, false, out));
     }
     // /dev/kmsg: 4,1227,437812449932,c;
     let semicolon = memchr::memchr(b';', text.get(..text.len().min(64))?);
@@ -260,135 +242,7 @@ fn leading_digit(text: &[u8], out: &mut Peeled) -> Option<usize> {
         out.kernel = true;
         return Some(at + 1);
     }
-    if let Some((task, length)) = task(text) {
-        out.identity.task = Some(task);
-        return Some(length);
-    }
-    host_colon(text, out)
-}
-
-/// What may follow a stamp: a host and `kernel:`, a stream tag, a level.
-fn after_stamp(text: &[u8], length: usize, out: &mut Peeled) -> usize {
-    let at = length
-        + usize::from(matches!(text.get(length), Some(b':')))
-        + spaces(text, length + usize::from(text.get(length) == Some(&b':')));
-    let rest = text.get(at..).unwrap_or(b"");
-    for tag in [&b"stdout F "[..], b"stderr F ", b"stdout P ", b"stderr P "] {
-        if rest.starts_with(tag) {
-            return at + tag.len();
-        }
-    }
-    syslog_host(rest, out).map_or(at, |skip| at + skip)
-}
-
-/// `host kernel: ` or `host tag[pid]: `.
-fn syslog_host(rest: &[u8], out: &mut Peeled) -> Option<usize> {
-    let space = memchr::memchr(b' ', rest.get(..rest.len().min(96))?)?;
-    let host = rest.get(..space)?;
-    let tag = rest.get(space + 1..)?;
-    let colon = memchr::memchr(b':', tag.get(..tag.len().min(64))?)?;
-    let name = tag.get(..colon)?;
-    let base = name.split(|b| *b == b'[').next()?;
-    let word = |t: &[u8]| {
-        !t.is_empty() && t.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'))
-    };
-    if !word(host)
-        || !word(base)
-        || tag.get(colon + 1) != Some(&b' ')
-        || host.iter().all(u8::is_ascii_uppercase)
-    {
-        return None;
-    }
-    if base == b"kernel" {
-        out.kernel = true;
-    } else if name.len() == base.len() {
-        // `LEVEL module: text` is not `host tag: text`.
-        return None;
-    }
-    out.identity.host = std::str::from_utf8(host).ok().map(str::to_owned);
-    Some(space + 1 + colon + 2)
-}
-
-fn leading_letter(text: &[u8], out: &mut Peeled) -> Option<usize> {
-    if let Some((stamp, length)) = stamp::syslog(text) {
-        set_stamp(out, stamp);
-        return Some(after_stamp(text, length, out));
-    }
-    if let Some(rest) = text.strip_prefix(b"kernel: ") {
-        out.kernel = true;
-        return Some(text.len() - rest.len());
-    }
-    // kern  :warn  : 2025-01-21T04:41:44,283302+00:00 :
-    if let Some(rest) = text.strip_prefix(b"kern") {
-        let colons: Vec<usize> = memchr::memchr_iter(b':', rest.get(..rest.len().min(24))?).take(2).collect();
-        if let [_, second] = *colons.as_slice() {
-            out.kernel = true;
-            return Some(4 + second + 1 + spaces(rest, second + 1));
-        }
-    }
-    // E1102 20:52:02.500000 3900 torch/distributed/elastic/multiprocessing/api.py:874] message
-    if matches!(text.first(), Some(b'E' | b'W' | b'I' | b'C' | b'F'))
-        && let Some((stamp, length)) = stamp::month_day(text.get(1..)?)
-    {
-        let close = memchr::memchr(b']', text.get(..text.len().min(256))?)?;
-        if close > length {
-            set_stamp(out, stamp);
-            return Some(close + 1 + spaces(text, close + 1));
-        }
-    }
-    // INFO 12-24 21:49:17 file.py:N]
-    if let Some(space) = memchr::memchr(b' ', text.get(..text.len().min(10))?)
-        && text.get(..space)?.iter().all(u8::is_ascii_uppercase)
-        && let Some((stamp, length)) = stamp::month_dash_day(text.get(space + 1..)?)
-    {
-        set_stamp(out, stamp);
-        return Some(space + 1 + length + spaces(text, space + 1 + length));
-    }
-    nccl(text, out).or_else(|| host_colon(text, out))
-}
-
-/// `host:pid:tid [dev] `, of which the device is the calling thread's and says nothing about the fault.
-fn nccl(text: &[u8], out: &mut Peeled) -> Option<usize> {
-    let head = text.get(..text.len().min(96))?;
-    let first = memchr::memchr(b':', head)?;
-    let host = text.get(..first)?;
-    let (pid, pid_length) = number(text.get(first + 1..)?)?;
-    let second = first + 1 + pid_length;
-    let (_, tid_length) = number(text.get(second + 1..)?)?;
-    let mut end = second + 1 + tid_length;
-    if text.get(second) != Some(&b':') || text.get(end) != Some(&b' ') || host.is_empty() {
-        return None;
-    }
-    if !host.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_')) {
-        return None;
-    }
-    out.identity.host = std::str::from_utf8(host).ok().map(str::to_owned);
-    out.identity.pid = Some(pid);
-    end += spaces(text, end);
-    if text.get(end) == Some(&b'[')
-        && let Some(close) = memchr::memchr(b']', text.get(end..)?.get(..8.min(text.len() - end))?)
-        && text.get(end + 1..end + close)?.iter().all(|b| b.is_ascii_digit() || *b == b'-')
-    {
-        end += close + 1;
-        end += spaces(text, end);
-    }
-    Some(end)
-}
-
-/// `10.0.0.41: ` or `node-7: ` before another prefix or a traceback.
-fn host_colon(text: &[u8], out: &mut Peeled) -> Option<usize> {
-    let colon = memchr::memchr(b':', text.get(..text.len().min(72))?)?;
-    let host = text.get(..colon)?;
-    let address = host.iter().filter(|b| **b == b'.').count() == 3
-        && host.iter().all(|b| b.is_ascii_digit() || *b == b'.');
-    let name = host.iter().any(u8::is_ascii_digit)
-        && host.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_'))
-        && matches!(text.get(colon + 2), Some(b'['));
-    if text.get(colon + 1) != Some(&b' ') || !(address || name) {
-        return None;
-    }
-    out.identity.host = std::str::from_utf8(host).ok().map(str::to_owned);
-    Some(colon + 2)
+    task(text, out).or_else(|| word::container(text)).or_else(|| word::host_colon(text, out))
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use memchr::{memchr2, memrchr2};
 
 /// Most bytes of text that are kept around a match.
 pub const MAX_TEXT: usize = 8 * 1024;
+/// Most bytes of a title or the like in a control sequence.
+const MAX_STRING: usize = 4 * 1024;
 
 /// The segment around an offset, as a range.
 #[must_use]
@@ -39,40 +41,46 @@ pub fn without_escapes(segment: &[u8]) -> Cow<'_, [u8]> {
         return Cow::Borrowed(segment);
     }
     let mut out = Vec::with_capacity(segment.len());
-    let mut bytes = segment.iter().copied().peekable();
-    while let Some(byte) = bytes.next() {
-        if byte != 0x1b {
-            out.push(byte);
-            continue;
-        }
-        match bytes.peek() {
-            Some(b'[') => {
-                bytes.next();
-                // Parameters and intermediates end with a byte from @ to ~.
-                for b in bytes.by_ref() {
-                    if (0x40..=0x7e).contains(&b) {
-                        break;
-                    }
-                }
-            }
-            Some(b']') => {
-                bytes.next();
-                while let Some(b) = bytes.next() {
-                    if b == 0x07 {
-                        break;
-                    }
-                    if b == 0x1b && bytes.peek() == Some(&b'\\') {
-                        bytes.next();
-                        break;
-                    }
-                }
-            }
-            _ => {
-                bytes.next();
-            }
-        }
+    let mut rest = segment;
+    while let Some(at) = memchr::memchr(0x1b, rest) {
+        let (before, sequence) = rest.split_at(at);
+        out.extend_from_slice(before);
+        rest = sequence.get(escape_length(sequence)..).unwrap_or(b"");
     }
+    out.extend_from_slice(rest);
     Cow::Owned(out)
+}
+
+/// The length of the control sequence at the start of a text that begins with an escape character. One that does not end
+/// hides nothing of what follows it.
+#[must_use]
+pub fn escape_length(text: &[u8]) -> usize {
+    let rest = text.get(1..).unwrap_or(b"");
+    match rest.first() {
+        // Parameters and intermediates, then one byte from @ to ~.
+        Some(b'[') => {
+            let body = rest.get(1..).unwrap_or(b"");
+            let length = body.iter().take_while(|b| matches!(b, 0x20..=0x3f)).count();
+            2 + length + usize::from(body.get(length).is_some_and(|b| matches!(b, 0x40..=0x7e)))
+        }
+        // OSC, DCS, SOS, PM and APC: a text up to BEL or ST.
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => {
+            let body = rest.get(1..).unwrap_or(b"");
+            let window = body.get(..body.len().min(MAX_STRING)).unwrap_or(body);
+            match memchr2(0x07, 0x1b, window) {
+                Some(end) if body.get(end) == Some(&0x07) => 2 + end + 1,
+                Some(end) if body.get(end + 1) == Some(&b'\\') => 2 + end + 2,
+                _ => 2,
+            }
+        }
+        // Character sets and the like: intermediates, then one byte.
+        Some(0x20..=0x2f) => {
+            let length = rest.iter().take_while(|b| matches!(b, 0x20..=0x2f)).count();
+            1 + length + usize::from(rest.get(length).is_some_and(|b| matches!(b, 0x30..=0x7e)))
+        }
+        Some(0x30..=0x7e) => 2,
+        _ => 1,
+    }
 }
 
 /// Text for people and digests: at most [`MAX_TEXT`] bytes around `at`, invalid bytes as U+FFFD. Says whether it is cut.
@@ -112,6 +120,18 @@ mod tests {
         let line = b"\x1b[36m(Actor pid=1)\x1b[0m \x1b]0;title\x07x\x1b]8;;u\x1b\\y\x1b";
         assert_eq!(&*without_escapes(line), b"(Actor pid=1) xy");
         assert!(matches!(without_escapes(b"plain"), Cow::Borrowed(_)));
+        for (line, clean) in [
+            (&b"\x1b(B\x1b[mx"[..], &b"x"[..]),
+            (b"\x1b[1;31mNCCL\x1b[0m WARN", b"NCCL WARN"),
+            (b"\x1b[?25lx\x1b[2K\x1b[1Gy", b"xy"),
+            // What does not end hides nothing.
+            (b"\x1b]0;title without an end", b"0;title without an end"),
+            (b"\x1b[31", b""),
+            (b"\x1b[\xc3\xa9", b"\xc3\xa9"),
+            (b"\x1b\x1b[0mx", b"x"),
+        ] {
+            assert_eq!(&*without_escapes(line), clean);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Stamps as lines carry them, before year and zone are known.
 
-use chrono::{NaiveDate, NaiveDateTime};
-use firstfault_model::time::SECOND;
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, Timelike as _};
+use firstfault_model::time::{MINUTE, SECOND};
 
 /// A stamp as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,19 +67,28 @@ pub fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
     Some((nanos, uncertainty, length))
 }
 
-/// `2026-11-02T20:41:54.000000+00:00`, `2026-11-02 20:25:33,123`, `2026-11-02_20:25:33`: stamp and length. A zone may follow
-/// without a space or, as `+08:00`, after one.
+/// `12:34`, alone or before a blank: as [`time_of_day`].
+fn hour_and_minute(text: &[u8]) -> Option<(i64, i64, usize)> {
+    let (hour, _) = digits(text, 2, 2)?;
+    let (minute, _) = digits(text.get(3..)?, 2, 2)?;
+    let whole = text.get(2) == Some(&b':') && matches!(text.get(5), None | Some(b' '));
+    (whole && hour < 24 && minute < 60).then(|| (i64::from(hour * 60 + minute) * MINUTE, MINUTE, 5))
+}
+
+/// `2026-11-02T20:41:54.000000+00:00`, `2026-11-02 20:25:33,123`, `2026-11-02_20:25:33`, `2026/11/02 20:25:33`: stamp and length. A zone
+/// may follow without a space or, as `+08:00` and `UTC`, after one.
 pub fn iso(text: &[u8]) -> Option<(RawStamp, usize)> {
     let (year, _) = digits(text, 4, 4)?;
     let (month, _) = digits(text.get(5..)?, 2, 2)?;
     let (day, _) = digits(text.get(8..)?, 2, 2)?;
-    if text.get(4) != Some(&b'-')
-        || text.get(7) != Some(&b'-')
+    if !matches!(text.get(4), Some(b'-' | b'/'))
+        || text.get(7) != text.get(4)
         || !matches!(text.get(10), Some(b'T' | b' ' | b'_'))
     {
         return None;
     }
-    let (of_day, uncertainty, length) = time_of_day(text.get(11..)?)?;
+    let (of_day, uncertainty, length) =
+        time_of_day(text.get(11..)?).or_else(|| hour_and_minute(text.get(11..)?))?;
     let mut end = 11 + length;
     let offset = zone(text.get(end..)?).map(|(offset, length)| {
         end += length;
@@ -90,6 +99,9 @@ pub fn iso(text: &[u8]) -> Option<(RawStamp, usize)> {
 }
 
 fn zone(text: &[u8]) -> Option<(i32, usize)> {
+    if text.starts_with(b" UTC") || text.starts_with(b" GMT") {
+        return (!text.get(4).is_some_and(u8::is_ascii_alphanumeric)).then_some((0, 4));
+    }
     let space = usize::from(text.first() == Some(&b' ') && matches!(text.get(1), Some(b'+')));
     let text = text.get(space..)?;
     match text.first()? {
@@ -145,8 +157,55 @@ pub fn ctime(text: &[u8]) -> Option<(RawStamp, usize)> {
     valid(stamp).map(|s| (s, at + 5 + length))
 }
 
-/// `1102 12:34:56.789` or, without zero padding, `321 12:34:56.789`: month and day in one number; stamp and length.
+/// `1763480799.123456`, seconds since 1970 in UTC: stamp and length. The fraction has six digits or nine.
+pub fn epoch(text: &[u8]) -> Option<(RawStamp, usize)> {
+    let seconds = text.iter().take(11).take_while(|b| b.is_ascii_digit()).count();
+    let fraction = text.get(seconds + 1..)?.iter().take(10).take_while(|b| b.is_ascii_digit()).count();
+    let end = seconds + 1 + fraction;
+    if seconds != 10
+        || text.get(seconds) != Some(&b'.')
+        || !matches!(fraction, 6 | 9)
+        || text.get(end) != Some(&b' ')
+    {
+        return None;
+    }
+    let value = |range: std::ops::Range<usize>| {
+        text.get(range).unwrap_or(b"").iter().fold(0_i64, |v, b| v * 10 + i64::from(b - b'0'))
+    };
+    let uncertainty = if fraction == 6 { 1_000 } else { 1 };
+    let time = DateTime::from_timestamp(value(0..seconds), 0)?;
+    let of_day = i64::from(time.num_seconds_from_midnight()) * SECOND + value(seconds + 1..end) * uncertainty;
+    let stamp = RawStamp {
+        year: Some(time.year()),
+        month: time.month(),
+        day: time.day(),
+        of_day,
+        offset: Some(0),
+        uncertainty,
+    };
+    Some((stamp, end))
+}
+
+/// `Nov18 17:26`, all of it: to the minute, as `dmesg -e` begins one.
+pub fn minute(text: &[u8]) -> Option<RawStamp> {
+    let month = month(text.get(..3)?)?;
+    let (day, length) = digits(text.get(3..)?.trim_ascii_start(), 1, 2)?;
+    let time = text.get(3..)?.trim_ascii_start().get(length..)?.strip_prefix(b" ")?;
+    let (of_day, uncertainty, length) = hour_and_minute(time)?;
+    (length == time.len()).then_some(())?;
+    valid(RawStamp { year: None, month, day, of_day, offset: None, uncertainty })
+}
+
+/// `1102 12:34:56.789` or, without zero padding, `321 12:34:56.789`: month and day in one number, or the year before them; stamp and
+/// length.
 pub fn month_day(text: &[u8]) -> Option<(RawStamp, usize)> {
+    if let Some((date, 8)) = digits(text, 8, 9) {
+        let (of_day, uncertainty, length) = time_of_day(text.get(8..)?.strip_prefix(b" ")?)?;
+        let year = i32::try_from(date / 10_000).ok();
+        let (month, day) = (date / 100 % 100, date % 100);
+        let stamp = RawStamp { year, month, day, of_day, offset: None, uncertainty };
+        return valid(stamp).map(|s| (s, 9 + length));
+    }
     let (number, length) = digits(text, 3, 4)?;
     if text.get(length) != Some(&b' ') {
         return None;

@@ -22,11 +22,14 @@ pub struct Secret {
     pub kind: &'static str,
 }
 
+/// Whether what a pattern found is a secret after all.
+type Accept = fn(&Captures<'_>) -> bool;
+
 /// A shape; the group `s` of its pattern is the secret.
 struct Shape {
     kind: &'static str,
     pattern: Regex,
-    accept: fn(&Captures<'_>) -> bool,
+    accept: Accept,
 }
 
 /// Each line with a secret has one of these, whatever the case of its letters.
@@ -83,7 +86,7 @@ const NAMES: &str = r#"(?P<name>[A-Za-z0-9_.-]*(?:passw(?:or)?d|passwd|passphras
 
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let named_value = r#"(?:"(?P<q>[^"]*)"|'(?P<a>[^']*)'|(?P<s>[^\s"',;&(){}\[\]<>|]+))"#;
-    let shapes: [(&'static str, String, fn(&Captures<'_>) -> bool); 14] = [
+    let shapes: [(&'static str, String, Accept); 14] = [
         ("key", r"(?P<s>-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$))".into(), always),
         ("password", r#"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/@:"']*:(?P<s>[^\s/@"']+)@"#.into(), always),
         ("credentials", r#"\b[A-Za-z][A-Za-z0-9+.-]*://(?P<s>[^\s/@:"']{16,})@"#.into(), always),
@@ -202,7 +205,7 @@ fn is_secret_value(captures: &Captures<'_>) -> bool {
     let name = String::from_utf8_lossy(name.as_bytes()).to_ascii_lowercase();
     let value = value.as_bytes();
     let is = |word: &&str| value.eq_ignore_ascii_case(word.as_bytes());
-    if NOTHING.iter().any(|word| is(&word))
+    if NOTHING.iter().any(is)
         || value.starts_with(b"[redacted")
         || value.starts_with(b"$")
         || value.starts_with(b"<")

@@ -16,7 +16,6 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
     match &options.action {
         RulesAction::Check { rules, anchors } => {
             let generation = Generation::load(rules)?;
-            refuse(&generation)?;
             generation.rules.matcher().check().map_err(|e| anyhow!("{e}"))?;
             let mut out = String::new();
             for pack in generation.rules.packs() {
@@ -45,11 +44,11 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
             }
             out.push_str(&format!("generation   {}\n", generation.rules.generation()));
             super::print(&out)?;
+            refuse(&generation)?;
             Ok(ExitCode::SUCCESS)
         }
         RulesAction::Test(rules) => {
             let generation = Generation::load(rules)?;
-            refuse(&generation)?;
             let outcome = packtest::run_all(&generation);
             let mut out = String::new();
             for failure in &outcome.failures {
@@ -57,6 +56,7 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
             }
             out.push_str(&format!("{} passed, {} failed\n", outcome.passed, outcome.failures.len()));
             super::print(&out)?;
+            refuse(&generation)?;
             Ok(if outcome.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }

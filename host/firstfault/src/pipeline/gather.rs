@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::{LimitReached, NotRead, PluginRef};
 use firstfault_model::source::{Source, Trust};
@@ -61,7 +61,14 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
     let grants = FileGrants::new(roots.into_iter().map(|(name, path, _)| (name, path)).collect())?;
     let capabilities = Capabilities { files: grants, deadline: DEADLINE };
     let mut plugins = generation.refused.clone();
-    let context = context(generation, &capabilities, &mut plugins)?;
+    let connector = &generation.connector;
+    let contexts = connector.resolve(&[], &capabilities).map_err(|failure| match failure {
+        // What it says is of the files that it was given.
+        PluginFailure::Error { message, .. } => anyhow::Error::msg(message),
+        other => anyhow::Error::from(other).context("what ran cannot be read"),
+    })?;
+    plugins.push(plugin_ref(connector, None));
+    let context = contexts.into_iter().next().unwrap_or_default();
     let shared = Arc::new(context.clone());
     let interest = interest(generation);
     let mut streams: BTreeMap<StreamName, NumberedParts> = BTreeMap::new();
@@ -161,34 +168,6 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
         .collect();
     collectors.sort();
     Ok(Gathered { context, inputs, not_read, limits, plugins, collector: collectors.join(","), prepared })
-}
-
-/// What ran, as the shipped connector reads it beside the logs; where it finds nothing, as the first of the site's knows it.
-fn context(
-    generation: &Generation,
-    capabilities: &Capabilities,
-    plugins: &mut Vec<PluginRef>,
-) -> anyhow::Result<ExecutionContext> {
-    let shipped = &generation.connector;
-    let mut known = shipped.resolve(&[], capabilities).map_err(|failure| match failure {
-        // What is wrong with a document is for whoever wrote it, not for whoever wrote the plugin.
-        PluginFailure::Error { message, .. } => anyhow!("{message}"),
-        failure => anyhow!("what ran cannot be read: {failure}"),
-    })?;
-    plugins.push(plugin_ref(shipped, None));
-    for connector in &generation.site_connectors {
-        match connector.resolve(&[], capabilities) {
-            Ok(contexts) => {
-                plugins.push(plugin_ref(connector, None));
-                known.extend(contexts);
-            }
-            Err(failure) => {
-                tracing::warn!(plugin = connector.name(), "{failure}");
-                plugins.push(plugin_ref(connector, Some((failure.status(), failure.to_string()))));
-            }
-        }
-    }
-    Ok(known.into_iter().find(|context| *context != ExecutionContext::default()).unwrap_or_default())
 }
 
 /// What collectors say is missing, by source and node.

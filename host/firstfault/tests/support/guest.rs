@@ -4,14 +4,11 @@
 #[path = "../../../runtime/src/tests/guests.rs"]
 mod guests;
 
-pub(crate) use guests::{Guest, Image, LOOP, MEMORY_BOMB};
+pub(crate) use guests::{Guest, Image, TRAP, armed, failures};
 
 /// The lines that a module asks for. The samples have them, so that the call under test really happens.
 const LINES: &str =
     "[[signature]]\nmodule = \"self\"\nsources = [\"app\"]\npattern = 'Watchdog caught collective'\n";
-
-/// Code that aborts.
-pub(crate) const TRAP: &str = "unreachable";
 
 /// One that answers nothing, of this world and name.
 pub(crate) fn idle(world: &'static str, name: &str) -> Guest {
@@ -92,66 +89,6 @@ pub(crate) fn connector(name: &str, code: Option<&str>) -> Guest {
     guest.resolve(code.unwrap_or(&empty))
 }
 
-/// A connector that knows this one attempt.
-pub(crate) fn resolving(name: &str, document: &str) -> Guest {
-    let mut guest = Guest::new("context-connector").manifest(&manifest(name));
-    let at = guest.image.put(document.as_bytes());
-    let (parsed, list) = (guest.image.put(&[0; 64]), guest.image.put(&[0; 8]));
-    let ok = guest.image.ok(&[list.to_le_bytes(), 1_u32.to_le_bytes()].concat());
-    guest.own_import("context", "[static]execution-context.parse", "(param i32 i32 i32)").resolve(&format!(
-        "(call $-static-execution-context-parse (i32.const {at}) (i32.const {}) (i32.const {parsed}))
-         (i32.store (i32.const {list}) (i32.load (i32.const {})))
-         (i32.const {ok})",
-        document.len(),
-        parsed + 8,
-    ))
-}
-
 fn manifest(name: &str) -> String {
     format!("[plugin]\nname = \"{name}\"\nversion = \"0.1.0\"\n")
-}
-
-/// The ways in which a call fails: the code that does so, and the statuses of which one follows. Answers lie at 1 MiB, and what is
-/// behind them is zero.
-pub(crate) fn failures() -> Vec<(&'static str, String, &'static [&'static str])> {
-    let answer = |tag: u32, address: u32, length: u32| {
-        format!(
-            "(drop (memory.grow (i32.const 1800))) (i32.store (i32.const 1048576) (i32.const {tag}))
-             (i32.store (i32.const 1048584) (i32.const {address})) (i32.store (i32.const 1048588) (i32.const {length}))
-             (i32.const 1048576)"
-        )
-    };
-    let table = |size: u32| {
-        format!(
-            "(if (i32.eq (table.grow $things (ref.null func) (i32.const {size})) (i32.const -1)) (then unreachable))
-             unreachable"
-        )
-    };
-    let log = "(drop (memory.grow (i32.const 1800)))
-        (loop $again (call $write (i32.const 2) (i32.const 1048576) (i32.const 60000)) (br $again)) unreachable";
-    let (ok, error) = (0, 1);
-    vec![
-        ("loop", LOOP.to_owned(), &["out_of_fuel"]),
-        ("trap", TRAP.to_owned(), &["trap"]),
-        ("division", "(drop (i32.div_u (i32.const 1) (i32.const 0))) (i32.const 0)".to_owned(), &["trap"]),
-        ("stack", "(call $deep (i32.const 1))".to_owned(), &["limit"]),
-        ("memory", MEMORY_BOMB.to_owned(), &["limit"]),
-        ("table", table(200_000), &["limit"]),
-        ("large-table", table(1_000_000_000), &["out_of_fuel"]),
-        ("log", log.to_owned(), &["limit"]),
-        // Its entries are all zero, which breaks a rule of some worlds before the number does.
-        ("large-list", answer(ok, 2_097_152, 1_000_000), &["limit", "malformed"]),
-        ("large-text", answer(error, 2_097_152, 110_000_000), &["limit"]),
-        ("endless-list", answer(ok, 2_097_152, 0x7fff_ffff), &["malformed"]),
-        ("beyond-memory", "(i32.const -64)".to_owned(), &["malformed"]),
-        ("unaligned", "(i32.const 1025)".to_owned(), &["malformed"]),
-    ]
-}
-
-/// What the codes of [`failures`] need beside them.
-pub(crate) fn armed(guest: Guest) -> Guest {
-    guest
-        .own_import("log", "write", "(param i32 i32 i32)")
-        .also("(table $things 1 funcref)")
-        .also("(func $deep (param i32) (result i32) (i32.add (call $deep (local.get 0)) (i32.const 1)))")
 }

@@ -46,18 +46,20 @@ pub(crate) enum Kind {
     Torn,
     Disordered,
     Mixed,
+    Strayed,
     Skewed,
     Cut,
     Flipped,
     Removed,
 }
 
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Dropped,
     Kind::Doubled,
     Kind::Torn,
     Kind::Disordered,
     Kind::Mixed,
+    Kind::Strayed,
     Kind::Skewed,
     Kind::Cut,
     Kind::Flipped,
@@ -67,7 +69,7 @@ const KINDS: [Kind; 9] = [
 impl Kind {
     /// Whether anything that was known is not any more.
     pub(crate) fn loses_lines(self) -> bool {
-        !matches!(self, Self::Doubled | Self::Disordered | Self::Mixed | Self::Skewed)
+        !matches!(self, Self::Doubled | Self::Disordered | Self::Mixed | Self::Strayed | Self::Skewed)
     }
 }
 
@@ -85,6 +87,9 @@ pub(crate) fn spoil(files: &mut Files, seed: u64) -> Vec<Kind> {
 fn apply(kind: Kind, files: &mut Files, numbers: &mut Numbers) {
     if kind == Kind::Mixed {
         return mix(files, numbers);
+    }
+    if kind == Kind::Strayed {
+        return stray(files, numbers);
     }
     let chosen = choose(files, kind == Kind::Removed, numbers);
     // From every other line to one of a thousand.
@@ -113,7 +118,7 @@ fn apply(kind: Kind, files: &mut Files, numbers: &mut Numbers) {
             Kind::Skewed => *bytes = each_line(bytes, |line| skewed(line, shift)),
             Kind::Cut => cut(bytes, numbers),
             Kind::Flipped => flip(bytes, rarity, numbers),
-            Kind::Removed | Kind::Mixed => {
+            Kind::Removed | Kind::Mixed | Kind::Strayed => {
                 files.remove(&name);
             }
         }
@@ -155,6 +160,17 @@ fn mix(files: &mut Files, numbers: &mut Numbers) {
         }
     }
     files.insert("logs/app.log".to_owned(), mixed);
+}
+
+/// Puts some lines of a node's kernel into the file of another's as well, as a collector may mix them up. Each names its node.
+fn stray(files: &mut Files, numbers: &mut Numbers) {
+    let names: Vec<String> = files.keys().filter(|name| name.ends_with("/kernel.log")).cloned().collect();
+    let (from, to) = (numbers.below(names.len()), numbers.below(names.len()));
+    let (Some(from), Some(to)) = (names.get(from).and_then(|name| files.get(name)), names.get(to)) else {
+        return;
+    };
+    let lines = each_line(from, |line| if numbers.below(8) == 0 { line.to_vec() } else { Vec::new() });
+    files.entry(to.clone()).or_default().extend(lines);
 }
 
 fn each_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {

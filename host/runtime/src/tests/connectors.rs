@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use firstfault_model::context::ExecutionContext;
 
-use super::guests::{Guest, Image, LOOP, MEMORY_BOMB};
-use super::load;
-use crate::{Capabilities, FileGrants, PluginFailure};
+use super::guests::{Guest, Image, LOOP, MEMORY_BOMB, armed, failures};
+use super::{load, options};
+use crate::{Capabilities, FileGrants, PluginFailure, Runtime};
 
 fn nothing(deadline: Duration) -> Capabilities {
     Capabilities { files: FileGrants::default(), deadline }
@@ -75,6 +75,17 @@ fn calls_that_do_not_end_well() {
     for (code, status) in [("unreachable", "trap"), (MEMORY_BOMB, "limit"), ("(i32.const -8)", "malformed")] {
         let failure = resolve(&Guest::new("context-connector").resolve(code).build()).unwrap_err();
         assert_eq!(failure.status(), status, "{failure}");
+    }
+    let mut little = options();
+    little.limits.collect_fuel = 10_000_000;
+    little.limits.collect_transfer_bytes = 96 << 20;
+    little.limits.memory_bytes = 256 << 20;
+    let runtime = Runtime::new(little).unwrap();
+    for (name, code, statuses) in failures() {
+        let wasm = armed(Guest::new("context-connector").resolve(&code)).build();
+        let plugin = runtime.load(name, &wasm, None).unwrap();
+        let failure = plugin.resolve(&[], &nothing(Duration::from_secs(60))).unwrap_err();
+        assert!(statuses.contains(&failure.status()), "{name}: {failure}");
     }
     let endless = load(&Guest::new("context-connector").resolve(LOOP).build());
     let failure = endless.resolve(&[], &nothing(Duration::from_millis(50))).unwrap_err();

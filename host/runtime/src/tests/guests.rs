@@ -297,3 +297,50 @@ pub(crate) const LOOP: &str = "(loop $again (br $again)) unreachable";
 /// Code that asks for 4 GiB and aborts when it does not get them.
 pub(crate) const MEMORY_BOMB: &str =
     "(if (i32.eq (memory.grow (i32.const 65535)) (i32.const -1)) (then unreachable)) unreachable";
+/// Code that aborts.
+pub(crate) const TRAP: &str = "unreachable";
+
+/// The ways in which a call fails: the code that does so, and the statuses of which one follows. Answers lie at 1 MiB, and what is
+/// behind them is zero.
+pub(crate) fn failures() -> Vec<(&'static str, String, &'static [&'static str])> {
+    let answer = |tag: u32, address: u32, length: u32| {
+        format!(
+            "(drop (memory.grow (i32.const 1800))) (i32.store (i32.const 1048576) (i32.const {tag}))
+             (i32.store (i32.const 1048584) (i32.const {address})) (i32.store (i32.const 1048588) (i32.const {length}))
+             (i32.const 1048576)"
+        )
+    };
+    let table = |size: u32| {
+        format!(
+            "(if (i32.eq (table.grow $things (ref.null func) (i32.const {size})) (i32.const -1)) (then unreachable))
+             unreachable"
+        )
+    };
+    let log = "(drop (memory.grow (i32.const 1800)))
+        (loop $again (call $write (i32.const 2) (i32.const 1048576) (i32.const 60000)) (br $again)) unreachable";
+    let (ok, error) = (0, 1);
+    vec![
+        ("loop", LOOP.to_owned(), &["out_of_fuel"]),
+        ("trap", TRAP.to_owned(), &["trap"]),
+        ("division", "(drop (i32.div_u (i32.const 1) (i32.const 0))) (i32.const 0)".to_owned(), &["trap"]),
+        ("stack", "(call $deep (i32.const 1))".to_owned(), &["limit"]),
+        ("memory", MEMORY_BOMB.to_owned(), &["limit"]),
+        ("table", table(200_000), &["limit"]),
+        ("large-table", table(1_000_000_000), &["out_of_fuel"]),
+        ("log", log.to_owned(), &["limit"]),
+        // Its entries are all zero, which breaks a rule of some worlds before the number does.
+        ("large-list", answer(ok, 2_097_152, 1_000_000), &["limit", "malformed"]),
+        ("large-text", answer(error, 2_097_152, 110_000_000), &["limit"]),
+        ("endless-list", answer(ok, 2_097_152, 0x7fff_ffff), &["malformed"]),
+        ("beyond-memory", "(i32.const -64)".to_owned(), &["malformed"]),
+        ("unaligned", "(i32.const 1025)".to_owned(), &["malformed"]),
+    ]
+}
+
+/// What the codes of [`failures`] need beside them.
+pub(crate) fn armed(guest: Guest) -> Guest {
+    guest
+        .own_import("log", "write", "(param i32 i32 i32)")
+        .also("(table $things 1 funcref)")
+        .also("(func $deep (param i32) (result i32) (i32.add (call $deep (local.get 0)) (i32.const 1)))")
+}

@@ -138,7 +138,8 @@ fn calls_that_do_not_end_well() {
 fn endless_recursion_is_a_limit() {
     let wasm = Guest::new("rule-module")
         .extract("(call $deep (i32.const 1))")
-        .refine("unreachable) (func $deep (param i32) (result i32) (i32.add (call $deep (local.get 0)) (i32.const 1))")
+        .refine("unreachable")
+        .also("(func $deep (param i32) (result i32) (i32.add (call $deep (local.get 0)) (i32.const 1)))")
         .build();
     assert_eq!(failure(&wasm).status(), "limit");
 }
