@@ -30,12 +30,13 @@ use mutation::Files;
 use rayon::prelude::*;
 
 /// Blamed wrongly as yet, by sample and symptom. An XID of another time: without a context the zone of the job's output is a guess,
-/// which leaves every order open. A kernel line that the workload printed: where no kernel log is there, it explains an exception that
-/// was seen on the same node.
+/// which leaves every order open. A kernel line that the workload printed: where no kernel log is there to contradict it, it is
+/// suspected, and explains an exception that was seen on the same node.
 const OPEN: &[(&str, &str)] = &[
     ("previous_job_xid31", "xid.31"),
     ("survived_xid31", "xid.31"),
     ("xid79_printed_as_other_node", "xid.79"),
+    ("xid79_printed_by_job", "xid.79"),
 ];
 
 /// A sample, what is in it, and what it says when it is whole.
