@@ -121,7 +121,8 @@ fn wrong(sample: &Sample, generation: &Generation, seed: u64) -> Option<String> 
 }
 
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().expect("the number of a mutation, or how many"))
+    let text = std::env::var_os(variable)?;
+    Some(text.to_str().and_then(|text| text.parse().ok()).expect("the number of a mutation, or how many"))
 }
 
 #[test]

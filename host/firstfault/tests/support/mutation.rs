@@ -173,8 +173,8 @@ fn stray(files: &mut Files, numbers: &mut Numbers) {
     files.entry(to.clone()).or_default().extend(lines);
 }
 
-fn each_line(bytes: &[u8], mut change: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
-    bytes.split_inclusive(|b| *b == b'\n').flat_map(|line| change(line)).collect()
+fn each_line(bytes: &[u8], change: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    bytes.split_inclusive(|b| *b == b'\n').flat_map(change).collect()
 }
 
 /// A line cut in two, without its end (so that the next is glued to it), or without its beginning. The cut is beside a
