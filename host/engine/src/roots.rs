@@ -121,8 +121,15 @@ pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BT
                 return Some((i, RuledOut::Quoted));
             }
             let definition = event.definition(rules);
-            let ends = definition.is_some_and(|d| d.terminal.is_some() || d.fatal);
-            (!ends && seen.survived(event)).then_some((i, RuledOut::Survived))
+            let survived = if definition.is_some_and(|d| d.terminal.is_some()) {
+                false
+            } else if definition.is_some_and(|d| d.fatal) {
+                // What the job outlived by far was not fatal to it, whatever it reads like.
+                seen.outlived(event)
+            } else {
+                seen.survived(event)
+            };
+            survived.then_some((i, RuledOut::Survived))
         })
         .collect()
 }
