@@ -117,7 +117,9 @@ pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BT
     numbered(&graph.events)
         .filter(|(_, e)| may_explain(e))
         .filter_map(|(i, event)| {
-            if event.quoted && is_contradicted(event, case, rules) {
+            // Hearsay of a device convicts nobody, also where its node's own log is missing: that log is then what to fetch.
+            let of_device = event.domain(rules) == Domain::Hardware && !case.context.nodes.is_empty();
+            if event.quoted && (of_device || is_contradicted(event, case, rules)) {
                 return Some((i, RuledOut::Quoted));
             }
             let definition = event.definition(rules);
