@@ -15,6 +15,9 @@ const LEAST_STALL: i64 = 10 * MINUTE;
 /// And at least this many steps.
 const STALL_STEPS: i64 = 10;
 
+/// How long a job may seem to go on after one of its ranks has died.
+const UNNOTICED: i64 = 10 * MINUTE;
+
 /// Lines that may stand behind the last sign of life: what the scheduler wrote when it ended the attempt.
 const FEW_LINES: u32 = 3;
 
@@ -121,6 +124,17 @@ impl Seen {
                 self.steps.iter().any(|m| m.at.stream == event.last.stream && m.at.offset > event.last.offset)
             }
         }
+    }
+
+    /// Whether the workload went on for so long after an event with a time of its own that no rank can have died of it unnoticed.
+    #[must_use]
+    pub fn outlived(&self, event: &Event) -> bool {
+        let dated = event.onset.is_some_and(|o| o.is_decisive() && o.to.0 != i64::MAX);
+        let (Some(last), Some(onset)) = (self.last_time, event.common_onset().filter(|_| dated)) else {
+            return false;
+        };
+        let until = event.last_seen.map_or(onset.to, |seen| event.common_time(seen).max(onset.to));
+        self.survived(event) && last.since(until) > UNNOTICED
     }
 
     /// Whether an event stands behind a line that says that the workload finished.

@@ -117,12 +117,21 @@ pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BT
     numbered(&graph.events)
         .filter(|(_, e)| may_explain(e))
         .filter_map(|(i, event)| {
-            if event.quoted && is_contradicted(event, case, rules) {
+            // Hearsay of a device convicts nobody, also where its node's own log is missing: that log is then what to fetch.
+            let of_device = event.domain(rules) == Domain::Hardware && !case.context.nodes.is_empty();
+            if event.quoted && (of_device || is_contradicted(event, case, rules)) {
                 return Some((i, RuledOut::Quoted));
             }
             let definition = event.definition(rules);
-            let ends = definition.is_some_and(|d| d.terminal.is_some() || d.fatal);
-            (!ends && seen.survived(event)).then_some((i, RuledOut::Survived))
+            let survived = if definition.is_some_and(|d| d.terminal.is_some()) {
+                false
+            } else if definition.is_some_and(|d| d.fatal) {
+                // What the job outlived by far was not fatal to it, whatever it reads like.
+                seen.outlived(event)
+            } else {
+                seen.survived(event)
+            };
+            survived.then_some((i, RuledOut::Survived))
         })
         .collect()
 }

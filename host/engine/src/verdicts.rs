@@ -122,14 +122,16 @@ fn what_the_workload_quotes_never_convicts_against_the_nodes_own_log() {
     };
     assert_eq!(roots(&quoted()), [("app.exception".into(), Some("n0".into()))]);
     assert!(ruled_out(&quoted()).contains(&("gpu.lost".into(), RuledOut::Quoted)));
-    // Without that log it may explain, but nothing is excluded for it.
+    // Without that log nobody is convicted either: the log is what to fetch.
     let alone = Small::new()
         .event("gpu.lost", &APP, "n1", &[GPU], 1790)
         .timeouts(&[0, 1, 3], 1791)
         .without(&KERNEL, "n1");
     let finding = alone.finding();
-    assert_eq!(finding.root_causes[0].confidence, Confidence::Suspected);
+    assert_eq!(finding.verdict, Verdict::Undetermined);
     assert!(finding.decision.exclude.is_empty() && finding.responsible.nodes.is_empty());
+    let wanted = |m: &firstfault_model::diagnosis::Missing| m.source == "kernel" && m.missing.contains("n1");
+    assert!(finding.could_change_the_verdict.iter().any(wanted), "{:?}", finding.could_change_the_verdict);
 }
 
 #[test]
