@@ -12,10 +12,11 @@ use rayon::prelude::*;
 use crate::attempts::Attempts;
 use crate::case::Case;
 use crate::clocks::{self, Offsets};
-use crate::edges::{self, Edge};
+use crate::edges::{self, Edge, Named};
 use crate::event::{Event, Onset, overlay};
+use crate::processes::Processes;
 use crate::ranks::{self, RankMap};
-use crate::{cycles, scope, shared};
+use crate::{cycles, doubts, scope, shared};
 
 /// Most events of a graph.
 pub const MAX_EVENTS: usize = 400_000;
@@ -37,6 +38,8 @@ pub struct Graph {
     pub attempts: Attempts,
     /// Where ranks ran, if only the lines tell.
     ranks: RankMap,
+    /// Nodes that others name as the partner they lost.
+    named: Named,
 }
 
 impl Graph {
@@ -51,6 +54,11 @@ impl Graph {
         if !ranks.is_empty() {
             events.iter_mut().for_each(|event| ranks.complete(event));
         }
+        let processes = Processes::learn(&events, case);
+        events.iter_mut().for_each(|event| {
+            processes.complete(event);
+            event.stranger = processes.is_stranger(event);
+        });
         events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);
@@ -59,16 +67,18 @@ impl Graph {
         clocks::assign(&mut events, &clocks, case);
         let attempts = Attempts::find(&events, case, rules);
         scope::assign(&mut events, &attempts, case, rules);
+        doubts::assign(&mut events, case, rules);
+        let named = Named::of(&events, case);
         let next = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let (switches, added) = shared::switches(&events, next, case, rules);
         events.extend(switches);
-        Self { events, edges: Vec::new(), added, dropped, clocks, attempts, ranks }
+        Self { events, edges: Vec::new(), added, dropped, clocks, attempts, ranks, named }
     }
 
     /// Builds the edges, once all events and amendments are there.
     #[must_use]
     pub fn finish(mut self, rules: &RuleSet) -> Self {
-        let mut all = edges::build(&self.events, rules);
+        let mut all = edges::build(&self.events, &self.named, rules);
         let explains = |i: u32| self.events.get(i as usize).is_some_and(edges::may_explain);
         all.extend(self.added.iter().filter(|e| explains(e.cause)).cloned());
         all.sort();

@@ -1,5 +1,6 @@
 //! Whether an event belongs to the attempt: its nodes, its GPUs, its window.
 
+use firstfault_model::ranges::parse_nodes;
 use firstfault_model::time::{HOUR, MINUTE, SECOND};
 use firstfault_rules::ruleset::RuleSet;
 use rayon::prelude::*;
@@ -13,6 +14,9 @@ use crate::order::CLOCK_BOUND;
 const AFTER_END: i64 = 15 * MINUTE;
 /// How long before the start a fault with lasting state may lie.
 const BEFORE_START: i64 = 24 * HOUR;
+
+/// Most nodes of a list that are looked at.
+const MOST_NODES: usize = 100_000;
 
 /// Sets the scope of all events.
 pub fn assign(events: &mut [Event], attempts: &Attempts, case: &Case, rules: &RuleSet) {
@@ -44,10 +48,19 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
             return Scope::Out;
         }
     }
-    if names_another_job(event, context.document.id.as_deref()) {
+    if names_another_job(event, context.document.id.as_deref()) || names_other_nodes(event, case) {
         return Scope::Out;
     }
     let Some(onset) = event.common_onset() else { return Scope::In };
+    // Just before the start the clocks of two machines leave it open to whom a passing fault belongs, but its process may tell.
+    if event.stranger
+        && !event.definition(rules).is_some_and(|d| d.lasting)
+        && context.document.start.is_some_and(|start| {
+            onset.to < start && event.last_seen.is_none_or(|seen| event.common_time(seen) < start)
+        })
+    {
+        return Scope::Out;
+    }
     if let Some(start) = context.document.start
         && onset.to < start.shifted(-CLOCK_BOUND)
         && event.last_seen.is_none_or(|seen| seen < start.shifted(-CLOCK_BOUND))
@@ -84,6 +97,14 @@ fn names_another_job(event: &Event, own: Option<&str>) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether a line of the scheduler is about a list of nodes of which none is the attempt's.
+fn names_other_nodes(event: &Event, case: &Case) -> bool {
+    let context = &case.context;
+    let Some(list) = event.facts.get("nodes").filter(|_| !context.nodes.is_empty()) else { return false };
+    parse_nodes(list, MOST_NODES)
+        .is_some_and(|nodes| !nodes.is_empty() && nodes.iter().all(|node| context.node_named(node).is_none()))
 }
 
 /// Whether an event says that what was wrong is no longer: the driver needs nothing any more, or the node booted.

@@ -6,7 +6,7 @@ use firstfault_model::diagnosis::{
     Affected, Confidence, PlaceFields, RootCause, Suspect, TerminalState, Verdict,
 };
 use firstfault_model::taxonomy::Domain;
-use firstfault_model::time::Timestamp;
+use firstfault_model::time::{SECOND, Timestamp};
 
 use crate::case::Case;
 use crate::missing::Gap;
@@ -85,8 +85,12 @@ fn attributed(parts: &Parts<'_>) -> String {
     if let Some(link) = &root.place.link {
         sentence.push_str(&format!(", link {}", link.local));
     }
-    if let Some(onset) = root.onset.as_ref().filter(|o| o.time_source != "neighbour") {
-        let time = onset.to.map_or(onset.from, |to| onset.from.max(to.shifted(-1_000_000_000)));
+    if let Some(onset) = root.onset.as_ref().filter(|o| !o.time_source.starts_with("neighbour")) {
+        // The middle of less than a second, else the last second.
+        let time = onset.to.map_or(onset.from, |to| match to.since(onset.from) {
+            width if width < SECOND => onset.from.shifted(width / 2),
+            _ => to.shifted(-SECOND),
+        });
         sentence.push_str(&format!(", {} UTC", time.clock(false)));
     }
     sentence.push('.');

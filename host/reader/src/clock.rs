@@ -58,7 +58,10 @@ impl Clock<'_> {
             }
         };
         if neighbour {
-            source = TimeSource::Neighbour;
+            source = match source {
+                TimeSource::ZoneAssumed => TimeSource::NeighbourAssumed,
+                _ => TimeSource::Neighbour,
+            };
         }
         Some(Stamp { time: Timestamp(nanos), uncertainty: raw.uncertainty, source })
     }

@@ -397,7 +397,7 @@ fn assemble(
                 count: hit.count,
                 place: key.place,
                 kernel: hit.kernel,
-                not_after: edge(hit.first.next).map(|s| s.time),
+                not_after: edge(hit.first.next),
                 first_time: resolve(&hit.first),
                 last_time: resolve(&hit.last),
                 captures: hit.captures,

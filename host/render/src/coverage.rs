@@ -197,7 +197,11 @@ fn clocks(page: &mut Page, finding: &Finding) {
         let way = if *ms > 0 { "ahead" } else { "behind" };
         page.prose(
             Tone::Plain,
-            &format!("clock of {node} is {}.{} s {way}; allowed for", by / 1000, by % 1000 / 100),
+            &format!(
+                "clock of {node} is {}.{} s {way}; times here are corrected",
+                by / 1000,
+                by % 1000 / 100
+            ),
         );
     }
     more(page, off.len(), CLOCKS);
