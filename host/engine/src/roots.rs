@@ -116,11 +116,14 @@ pub fn judge(
 /// is concluded from them.
 #[must_use]
 pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BTreeMap<u32, RuledOut> {
+    // Logs that are kept by node could have had it; in a single log of a whole job kernel lines may be what somebody put together.
+    let parted =
+        !case.context.nodes.is_empty() || case.streams.iter().any(|stream| stream.name.node.is_some());
     numbered(&graph.events)
         .filter(|(_, e)| may_explain(e))
         .filter_map(|(i, event)| {
             // Hearsay of a device convicts nobody, also where its node's own log is missing: that log is then what to fetch.
-            let of_device = event.domain(rules) == Domain::Hardware && !case.context.nodes.is_empty();
+            let of_device = event.domain(rules) == Domain::Hardware && parted;
             if event.quoted && (of_device || is_contradicted(event, case, rules)) {
                 return Some((i, RuledOut::Quoted));
             }
@@ -234,7 +237,7 @@ fn candidates(
         }
         if came_too_late(event, graph, case, rules) {
             out.context.insert(i);
-        } else if leads_to_the_end(event, case, rules, effects.contains_key(&i)) {
+        } else if leads_to_the_end(i, event, graph, case, rules, effects) {
             found.push(i);
         } else {
             out.context.insert(i);
@@ -271,17 +274,29 @@ fn without_the_undated(
     found
 }
 
-/// Whether an event has a way to the end of the attempt: it explains something, it cannot be gone on from, it lasts, or it came
-/// shortly before.
-fn leads_to_the_end(event: &Event, case: &Case, rules: &RuleSet, explains: bool) -> bool {
+/// Whether an event has a way to the end of the attempt: it cannot be gone on from, it lasts, it came shortly before, or something
+/// that did follows from it.
+fn leads_to_the_end(
+    i: u32,
+    event: &Event,
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    effects: &BTreeMap<u32, Vec<u32>>,
+) -> bool {
     let definition = event.definition(rules);
-    if explains || definition.is_some_and(|d| d.fatal || d.lasting || d.terminal.is_some()) {
+    if definition.is_some_and(|d| d.fatal || d.lasting || d.terminal.is_some()) {
         return true;
     }
-    match (event.last_seen.or(event.onset.map(|o| o.nominal())), case.context.document.end) {
-        (Some(seen), Some(end)) => end.since(seen) <= NEAR_THE_END,
-        _ => true,
-    }
+    // Without a record of the end, the last that the workload wrote is near it.
+    let written = case.streams.iter().filter(|s| s.name.source == Source::App).filter_map(|s| s.stats.last);
+    let Some(end) = case.context.document.end.or(written.max()) else { return true };
+    let is_near = |event: &Event| {
+        let seen = event.last_seen.or(event.onset.map(|o| o.nominal()));
+        seen.is_none_or(|seen| end.since(event.common_time(seen)) <= NEAR_THE_END)
+    };
+    let follows = |i: &u32| graph.events.get(*i as usize).is_some_and(is_near);
+    is_near(event) || Graph::reached_from(i, effects).iter().any(follows)
 }
 
 /// Whether an event began when all was over: after the end, or after the last word of what failed on its own node.
