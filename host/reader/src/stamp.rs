@@ -30,6 +30,28 @@ impl RawStamp {
     }
 }
 
+/// Zones lie a multiple of this apart.
+const ZONE_STEP: i64 = 15 * MINUTE;
+/// How long after a line was written a collector may have stamped it.
+const SHIPPED_WITHIN: i64 = 2 * MINUTE;
+/// The furthest that a zone is from UTC.
+const FURTHEST_ZONE: i64 = 14 * 60 * MINUTE;
+
+/// The zone, in seconds east of UTC, of the one of two stamps of a line that has none, if the other has one.
+#[must_use]
+pub fn zone_between(a: &RawStamp, b: &RawStamp) -> Option<i32> {
+    let (zoned, bare) = match (a.offset, b.offset) {
+        (Some(_), None) => (a, b),
+        (None, Some(_)) => (b, a),
+        _ => return None,
+    };
+    let year = zoned.year?;
+    let apart = bare.nanos(bare.year.unwrap_or(year), 0)?.checked_sub(zoned.nanos(year, zoned.offset?)?)?;
+    let zone = (apart + ZONE_STEP / 2).div_euclid(ZONE_STEP) * ZONE_STEP;
+    let known = (apart - zone).abs() <= SHIPPED_WITHIN && zone.abs() <= FURTHEST_ZONE;
+    known.then(|| i32::try_from(zone / SECOND).ok()).flatten()
+}
+
 /// Reads decimal digits at the start: value and count.
 fn digits(text: &[u8], min: usize, max: usize) -> Option<(u32, usize)> {
     let count = text.iter().take(max).take_while(|b| b.is_ascii_digit()).count();

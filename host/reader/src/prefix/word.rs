@@ -93,7 +93,7 @@ fn stepd(text: &[u8], out: &mut Peeled) -> Option<usize> {
 }
 
 /// `host:pid:tid [dev] `, of which the device is the calling thread's and says nothing about the fault.
-fn nccl(text: &[u8], out: &mut Peeled) -> Option<usize> {
+pub(super) fn nccl(text: &[u8], out: &mut Peeled) -> Option<usize> {
     let head = text.get(..text.len().min(96))?;
     let first = memchr::memchr(b':', head)?;
     let host = text.get(..first)?;
