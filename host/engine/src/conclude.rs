@@ -117,7 +117,8 @@ pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> 
     if graph.dropped > 0 {
         limits.push(LimitReached { what: "events".into(), cap: MAX_EVENTS as u64, dropped: graph.dropped });
     }
-    let (clocks, more) = clocks::listed(&graph.clocks);
+    let (mut clocks, more) = clocks::listed(&graph.clocks);
+    clocks.extend(clocks::implied(graph, &judgement.roots, case));
     if more > 0 {
         limits.push(LimitReached {
             what: "clocks".into(),

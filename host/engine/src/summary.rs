@@ -124,6 +124,16 @@ fn undetermined(parts: &Parts<'_>) -> String {
         );
     }
     let mut sentence = match parts.main_effect {
+        Some(effect) if parts.still_since.is_some() => {
+            let since = parts.still_since.map_or_else(String::new, |t| t.clock(false));
+            let who = sufferers(parts.affected);
+            let who = if who.is_empty() { "The attempt".to_owned() } else { who };
+            format!(
+                "The job stood still from {since} UTC on, and ended as {}; what was collected does not show why. {who} reported: {effect}, which is an \
+                 effect.",
+                parts.state.name().replace('_', " ")
+            )
+        }
         Some(effect) => {
             let who = sufferers(parts.affected);
             let who = if who.is_empty() { "The attempt".to_owned() } else { who };

@@ -54,7 +54,7 @@ fn lost(text: &str) -> Option<(String, Facts, Attributes)> {
     let (mut place, mut facts) = (Facts::new(), Facts::new());
     place.set("gpu", line::normalised(pci));
     facts.set("implied", "79");
-    facts.set("note", "the card no longer answers on the PCI bus, which the driver wrote without an Xid");
+    facts.set("note", "the card no longer answers on the PCI bus");
     Some(("kernel.gpu_lost".to_owned(), place, facts.into()))
 }
 
