@@ -140,6 +140,7 @@ impl Graph {
                 let new = cause != effect && !self.added.contains(&edge);
                 if new {
                     self.added.push(edge);
+                    self.note_contradiction(*cause);
                 }
                 new
             }
@@ -150,15 +151,32 @@ impl Graph {
                 }
                 new
             }),
-            Amendment::Demotion { event, why } => self.event_mut(*event).is_some_and(|e| {
-                let new = e.demoted.is_none();
-                if new {
-                    e.demoted = Some(why.clone());
+            Amendment::Demotion { event, why } => {
+                self.event_mut(*event).is_some_and(|e| {
+                    let new = e.demoted.is_none();
+                    if new {
+                        e.demoted = Some(format!("{module}: {why}"));
+                    }
+                    new
+                }) && {
+                    self.note_contradiction(*event);
+                    true
                 }
-                new
-            }),
+            }
             Amendment::Derived { cites, symptom, place, facts, onset } => {
                 self.derive(module, cites, symptom, place, facts, *onset, case, rules)
+            }
+        }
+    }
+
+    /// Says of an event that one module takes it for a cause and another one does not.
+    fn note_contradiction(&mut self, event: u32) {
+        let taken_by = self.added.iter().find(|e| e.cause == event).map(|e| e.rule.clone());
+        let Some(event) = self.event_mut(event) else { return };
+        if let (Some(module), Some(why)) = (taken_by, &event.demoted) {
+            let note = format!("{module} takes it for a cause, but not {why}");
+            if !event.notes.contains(&note) {
+                event.notes.push(note);
             }
         }
     }
