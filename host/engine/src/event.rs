@@ -90,6 +90,8 @@ pub struct Event {
     pub unproven: bool,
     /// Whether only the workload tells this fault of a device, and the kernel's whole log has nothing of it.
     pub doubted: bool,
+    /// Whether it names a process that is told to be another job's.
+    pub of_another_job: bool,
     /// Whether it names a process that is none of those which the attempt is known to have had on that node.
     pub stranger: bool,
     /// Whether it stands for an event that another one states and that has no record of its own.
@@ -138,6 +140,7 @@ impl Event {
                 && signature.sources.iter().all(|s| *s == Source::Kernel)
                 && !hits.iter().any(|h| h.kernel),
             doubted: false,
+            of_another_job: false,
             stranger: false,
             implied: false,
             notes: draft.facts.get("note").cloned().into_iter().collect(),

@@ -58,6 +58,7 @@ impl Graph {
         events.iter_mut().for_each(|event| {
             processes.complete(event);
             event.stranger = processes.is_stranger(event);
+            event.of_another_job = processes.is_of_another_job(event);
         });
         events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;

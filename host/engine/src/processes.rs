@@ -9,12 +9,15 @@ use firstfault_model::source::Source;
 
 use crate::case::Case;
 use crate::event::Event;
+use crate::scope;
 
 /// Processes of the attempt by node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Processes {
     /// Ranks by node and pid; empty where only the process is told.
     known: BTreeMap<String, BTreeMap<String, BTreeSet<u32>>>,
+    /// Processes of other jobs, as the kernel's lines about control groups tell them, by node and pid.
+    others: BTreeSet<(String, String)>,
 }
 
 impl Processes {
@@ -31,7 +34,12 @@ impl Processes {
             let ranks = known.entry(node.clone()).or_default().entry(process.clone()).or_default();
             ranks.extend(event.place.rank);
         }
-        Self { known }
+        let others = events
+            .iter()
+            .filter(|e| !e.quoted && scope::names_another_job(e, case.context.document.id.as_deref()))
+            .filter_map(|e| Some((e.place.node.clone()?, e.place.process.clone()?)))
+            .collect();
+        Self { known, others }
     }
 
     /// Adds the rank of an event's process, where exactly one is told.
@@ -44,6 +52,15 @@ impl Processes {
         if let Some(ranks) = ranks.filter(|ranks| ranks.len() == 1) {
             event.ranks = ranks.iter().copied().collect();
             event.place.rank = event.ranks.first().copied();
+        }
+    }
+
+    /// Whether an event names a process that is told to be another job's.
+    #[must_use]
+    pub fn is_of_another_job(&self, event: &Event) -> bool {
+        match (&event.place.node, &event.place.process) {
+            (Some(node), Some(process)) => self.others.contains(&(node.clone(), process.clone())),
+            _ => false,
         }
     }
 

@@ -48,7 +48,10 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
             return Scope::Out;
         }
     }
-    if names_another_job(event, context.document.id.as_deref()) || names_other_nodes(event, case) {
+    if event.of_another_job
+        || names_another_job(event, context.document.id.as_deref())
+        || names_other_nodes(event, case)
+    {
         return Scope::Out;
     }
     let Some(onset) = event.common_onset() else { return Scope::In };
@@ -81,13 +84,15 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
     Scope::In
 }
 
-/// Whether a line of the scheduler names a job that is not this one: its log is that of the whole cluster.
-fn names_another_job(event: &Event, own: Option<&str>) -> bool {
+/// Whether a line of the scheduler, or of the kernel about a control group, names a job that is not this one: their logs are those
+/// of the whole cluster and of the whole node.
+pub fn names_another_job(event: &Event, own: Option<&str>) -> bool {
     let base = |id: &str| {
         let end = id.find(|c: char| !c.is_ascii_digit()).unwrap_or(id.len());
         id.get(..end).filter(|base| !base.is_empty()).map(str::to_owned)
     };
-    let scheduler = ["slurm.", "job.", "node."].iter().any(|family| event.symptom.starts_with(family));
+    let scheduler =
+        ["slurm.", "job.", "node.", "kernel."].iter().any(|family| event.symptom.starts_with(family));
     let named = event.facts.get("id").filter(|_| scheduler).and_then(|id| base(id));
     match (named, own.and_then(base)) {
         // Of an array each task has a number of its own besides the array's: either may be written.

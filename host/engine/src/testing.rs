@@ -39,6 +39,10 @@ id = "gpu.advice"
 role = "advice"
 title = "advice"
 [[symptom]]
+id = "kernel.group"
+role = "advice"
+title = "control group"
+[[symptom]]
 id = "app.exception"
 role = "cause"
 domain = "application"

@@ -317,3 +317,17 @@ fn a_clock_that_tells_the_cause_after_its_effects_is_said_to_be_ahead() {
     assert_eq!((clock.node.as_str(), clock.method.as_str()), ("n1", "order_of_cause_and_effect"));
     assert!((37_900..=38_000).contains(&clock.offset_ms), "{}", clock.offset_ms);
 }
+
+#[test]
+fn a_process_in_the_control_group_of_another_job_is_that_jobs() {
+    let small = |job: &str| {
+        let mut small = Small::new();
+        small.case.context.document.id = Some("77".into());
+        small
+            .event("app.exception", &APP, "n0", &[("rank", "0")], 1800)
+            .with_facts("kernel.group", &KERNEL, "n0", &[("process", "17")], 1790, &[("id", job)])
+            .event("gpu.fault", &KERNEL, "n0", &[("process", "17")], 1790)
+    };
+    assert!(ruled_out(&small("78")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
+    assert!(!ruled_out(&small("77")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
+}

@@ -279,7 +279,7 @@ mod tests {
     fn a_sites_pack_and_rows_go_before_shipped_ones_and_are_named() {
         let table = |name: &str, word: &str| {
             pack(&format!(
-                "[pack]\nname = \"{name}\"\nversion = \"1.0.0\"\n[table.words]\nx = {{ word = \"{word}\" }}"
+                "[pack]\nname = \"{name}\"\nversion = \"1.0.0\"\n[tables.words.x]\nword = \"{word}\""
             ))
         };
         let word = |rules: &RuleSet| rules.lookup("words", "x").unwrap()["word"].clone();
