@@ -87,20 +87,45 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
 /// Whether a line of the scheduler, or of the kernel about a control group, names a job that is not this one: their logs are those
 /// of the whole cluster and of the whole node.
 pub fn names_another_job(event: &Event, own: Option<&str>) -> bool {
-    let base = |id: &str| {
-        let end = id.find(|c: char| !c.is_ascii_digit()).unwrap_or(id.len());
-        id.get(..end).filter(|base| !base.is_empty()).map(str::to_owned)
-    };
-    let scheduler =
-        ["slurm.", "job.", "node.", "kernel."].iter().any(|family| event.symptom.starts_with(family));
-    let named = event.facts.get("id").filter(|_| scheduler).and_then(|id| base(id));
-    match (named, own.and_then(base)) {
-        // Of an array each task has a number of its own besides the array's: either may be written.
-        (Some(named), Some(base_of_own)) => {
-            let own = own.unwrap_or_default();
-            named != base_of_own && !own.split(|c: char| !c.is_ascii_digit()).any(|part| part == named)
-        }
+    let told = ["slurm.", "job.", "node.", "kernel."].iter().any(|family| event.symptom.starts_with(family));
+    let named = event.facts.get("id").filter(|_| told).and_then(|id| JobId::parse(id));
+    match (named, own.and_then(JobId::parse)) {
+        (Some(named), Some(own)) => !named.may_be(&own),
         _ => false,
+    }
+}
+
+/// A job's number as Slurm writes it: `60251`, `60251.0` (a step), `19_2` or `19_2(25)` (a task of an array, which has a number of its
+/// own as well), `20+1(21)` (a part of a heterogeneous job).
+struct JobId<'a> {
+    base: &'a str,
+    task: Option<&'a str>,
+    raw: Option<&'a str>,
+}
+
+impl<'a> JobId<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let digits = |text: &'a str| {
+            let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            text.split_at_checked(end).filter(|(number, _)| !number.is_empty())
+        };
+        let (base, rest) = digits(text)?;
+        let (task, rest) = match rest.strip_prefix('_').and_then(digits) {
+            Some((task, rest)) => (Some(task), rest),
+            None => (None, rest),
+        };
+        let raw = rest.split_once('(').and_then(|(_, rest)| digits(rest)).map(|(raw, _)| raw);
+        Some(Self { base, task, raw })
+    }
+
+    /// Whether both may mean one job: a number of its own, or the same task of an array.
+    fn may_be(&self, other: &Self) -> bool {
+        let is = |a: Option<&str>, b: &Self| {
+            a.is_some() && (a == b.raw || (b.task.is_none() && a == Some(b.base)))
+        };
+        let same_task = self.base == other.base
+            && (self.task == other.task || self.task.is_none() || other.task.is_none());
+        same_task || is(self.raw, other) || is(other.raw, self)
     }
 }
 
@@ -133,4 +158,42 @@ fn cleared_by(event: &Event, other: &Event) -> bool {
         _ => other.first.stream == event.first.stream && other.last > event.last,
     };
     same_place && since && other.trust >= event.trust
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_one_job_in_all_ways_that_slurm_writes_them() {
+        let same = |a: &str, b: &str| {
+            let (a, b) = (JobId::parse(a).unwrap(), JobId::parse(b).unwrap());
+            assert_eq!(a.may_be(&b), b.may_be(&a));
+            a.may_be(&b)
+        };
+        for (a, b) in [
+            ("60251", "60251"),
+            ("60251.0", "60251"),
+            ("60251.batch", "60251.3"),
+            ("19_2(25)", "25"),
+            ("19_2(25)", "19_2"),
+            ("19_2", "19"),
+            ("20+1(21)", "21"),
+            ("20+1(21)", "20"),
+        ] {
+            assert!(same(a, b), "{a} {b}");
+        }
+        for (a, b) in [
+            ("60251", "60252"),
+            ("60251", "6025"),
+            ("19_2", "19_3"),
+            ("19_2(25)", "19_3"),
+            ("19_2(25)", "2"),
+            ("19_2", "2"),
+            ("19_2(25)", "26"),
+        ] {
+            assert!(!same(a, b), "{a} {b}");
+        }
+        assert!(JobId::parse("batch").is_none() && JobId::parse("").is_none());
+    }
 }

@@ -13,7 +13,7 @@ const MAX_LINES: usize = 200;
 /// Most bytes between the first and the last line of a block.
 const MAX_SPAN: usize = 64 * 1024;
 /// Most lines to look back for a sentence that chains tracebacks; those of other writers lie between.
-const LOOK_BACK: usize = 1000;
+const LOOK_BACK: usize = 400;
 
 /// The exception line of a traceback.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Exception {
 #[must_use]
 pub fn exception(buffer: &[u8], header: &Range<usize>, patience: &Cell<usize>) -> Option<Exception> {
     let writer = peel(&buffer[header.clone()]).identity;
-    if is_chained(buffer, header.start, &writer, patience) {
+    if is_chained(buffer, header.start, &writer) {
         return None;
     }
     let mut at = header.end + 1;
@@ -65,13 +65,13 @@ pub fn exception(buffer: &[u8], header: &Range<usize>, patience: &Cell<usize>) -
 }
 
 /// Whether a sentence before the header says that this traceback follows from another one.
-fn is_chained(buffer: &[u8], start: usize, writer: &Identity, patience: &Cell<usize>) -> bool {
+fn is_chained(buffer: &[u8], start: usize, writer: &Identity) -> bool {
     let mut at = start;
     for _ in 0..LOOK_BACK {
         let Some(range) = segment::previous(buffer, at) else { return false };
-        let left = patience.get().checked_sub(1).filter(|_| range.start + MAX_SPAN >= start);
-        let Some(left) = left else { return false };
-        patience.set(left);
+        if range.start + MAX_SPAN < start {
+            return false;
+        }
         at = range.start;
         let line = &buffer[range];
         let peeled = peel(line);

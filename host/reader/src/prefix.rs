@@ -4,6 +4,7 @@
 //! lines are peeled: only where some rule may want them, and around such lines.
 
 mod bracket;
+mod json;
 mod stamped;
 mod word;
 
@@ -80,6 +81,10 @@ fn peel_one(text: &[u8], out: &mut Peeled) -> Option<usize> {
         b' ' => padded(text, out),
         b'0'..=b'9' => leading_digit(text, out),
         b'A'..=b'Z' | b'a'..=b'z' => word::peel(text, out),
+        b'{' => {
+            json::peel(text, out);
+            None
+        }
         0x1b => Some(segment::escape_length(text)),
         // What a file that was cut while it was written to begins with.
         0 => Some(text.iter().take_while(|b| **b == 0).count()),
@@ -321,6 +326,8 @@ mod tests {
             ("    indented", "    indented"),
             ("2024-11-02 20:00:00,100 INFO worker: text", "INFO worker: text"),
             ("[rank: 0] Received SIGTERM: 15", "Received SIGTERM: 15"),
+            ("submitit WARNING (2026-11-02 20:30:00,453) - Caught signal", "Caught signal"),
+            ("submitit version 1.5", "submitit version 1.5"),
             ("", ""),
         ] {
             assert_eq!(of(line).1, wants, "{line}");

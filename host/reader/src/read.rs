@@ -407,7 +407,7 @@ fn assemble(
         stats.last = last.map(|s| s.time);
         stats.last_assumed = last.is_some_and(|s| s.source == TimeSource::ZoneAssumed);
         dropped += stats.dropped;
-        let lone_host = lone_host(context, &joined.hosts, &hits);
+        let lone_host = lone_host(context, &joined.hosts, &hits, matcher);
         for (mut key, hit) in hits {
             if key.place.node.is_none() {
                 key.place.node.clone_from(&lone_host);
@@ -470,8 +470,12 @@ fn lone_host(
     context: &ExecutionContext,
     hosts: &BTreeSet<String>,
     hits: &[(Key, Collapsed)],
+    matcher: &Matcher,
 ) -> Option<String> {
-    let named = hits.iter().filter_map(|(key, _)| key.place.node.as_ref());
+    // Whom a line is about need not be who wrote it.
+    let is_writer =
+        |key: &Key| matcher.signature(key.signature).is_none_or(|s| !s.spec.place.contains_key("node"));
+    let named = hits.iter().filter(|(key, _)| is_writer(key)).filter_map(|(key, _)| key.place.node.as_ref());
     let all: BTreeSet<&String> = hosts.iter().chain(named).collect();
     let lone = all.len() == 1 && context.nodes.is_empty();
     all.first().filter(|_| lone).map(|host| (*host).clone())
