@@ -302,7 +302,14 @@ fn leads_to_the_end(
 /// Whether an event began when all was over: after the end, or after the last word of what failed on its own node.
 fn came_too_late(event: &Event, graph: &Graph, case: &Case, rules: &RuleSet) -> bool {
     let Some(onset) = event.common_onset().filter(Onset::is_decisive) else { return false };
-    if case.context.document.end.is_some_and(|end| onset.from > end.shifted(order::CLOCK_BOUND)) {
+    // The end is the scheduler's record, and so are its lines.
+    let stream = case.streams.get(event.first.stream as usize);
+    let slack = if stream.is_some_and(|s| s.name.source == Source::Scheduler) {
+        5 * SECOND
+    } else {
+        order::CLOCK_BOUND
+    };
+    if case.context.document.end.is_some_and(|end| onset.from > end.shifted(slack)) {
         return true;
     }
     let definition = event.definition(rules);
@@ -496,12 +503,39 @@ fn join(
             }
         }
     }
+    without_a_place(&mut roots, graph);
     for root in &mut roots {
         lead_first(&mut root.events, graph);
         let events: BTreeSet<u32> = root.events.iter().copied().collect();
         root.effects = root.effects.difference(&events).copied().collect();
     }
     roots
+}
+
+/// What has no place is what the same kind of fault has elsewhere, if it has one place.
+fn without_a_place(roots: &mut Vec<Root>, graph: &Graph) {
+    let lead = |root: &Root| root.events.first().and_then(|i| graph.events.get(*i as usize));
+    let placed = |root: &Root| {
+        lead(root).is_some_and(|e| {
+            e.place.node.is_some()
+                || e.place.gpu.is_some()
+                || e.place.port.is_some()
+                || e.place.component.is_some()
+        })
+    };
+    let symptom = |root: &Root| lead(root).map(|e| e.symptom.clone());
+    let (with, without): (Vec<Root>, Vec<Root>) = std::mem::take(roots).into_iter().partition(placed);
+    *roots = with;
+    for root in without {
+        let mut same = roots.iter_mut().filter(|other| placed(other) && symptom(other) == symptom(&root));
+        match (same.next(), same.next()) {
+            (Some(one), None) => {
+                one.events.extend(root.events);
+                one.effects.extend(root.effects);
+            }
+            _ => roots.push(root),
+        }
+    }
 }
 
 /// Puts the event first that tells best when it began: the earliest with a time of its own, unless another lies wholly before it.
