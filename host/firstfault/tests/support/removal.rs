@@ -17,6 +17,8 @@ pub(crate) enum Removal {
     Source { path: String },
     /// A file, or all of a node, with what shows the root cause.
     RootSource { path: String },
+    /// All files of this name.
+    Kind { name: String },
     /// The output of a node with a rank that is said to be silent.
     Silent { path: String },
 }
@@ -28,6 +30,7 @@ impl Removal {
             Self::Line { .. } => "line",
             Self::Source { .. } => "source",
             Self::RootSource { .. } => "root_source",
+            Self::Kind { .. } => "kind",
             Self::Silent { .. } => "silent",
         }
     }
@@ -36,6 +39,7 @@ impl Removal {
     pub(crate) fn apply(&self, files: &Files) -> Files {
         let mut files = files.clone();
         match self {
+            Self::Kind { name } => files.retain(|path, _| path.rsplit('/').next() != Some(name)),
             Self::Line { path, number } => {
                 let text = files.get_mut(path).unwrap();
                 *text = without(text, |i, _| i == *number);
@@ -110,6 +114,9 @@ fn sources(files: &Files, of_root: &BTreeSet<String>) -> Vec<Removal> {
     out.extend(
         several.map(|(folder, paths)| removal(folder, paths.iter().any(|path| of_root.contains(*path)))),
     );
+    let names: BTreeSet<&str> = files.keys().filter_map(|path| path.rsplit('/').next()).collect();
+    let kinds = names.into_iter().filter(|name| *name != "context.json");
+    out.extend(kinds.map(|name| Removal::Kind { name: name.to_owned() }));
     out.retain(|removal| !removal.apply(files).keys().all(|path| path == "context.json"));
     out
 }
@@ -135,10 +142,11 @@ fn is_stream(path: &str, evidence: &Evidence) -> bool {
         || (path.ends_with(&format!("/{}", evidence.stream)) && evidence.node.is_none())
 }
 
-/// The files without any line that shows a root cause, and without those that equal one but for digits.
+/// The files without any line that shows a root cause, and without those that equal one but for numbers.
 pub(crate) fn without_evidence(files: &Files, found: &Finding, root: &RootCause) -> Files {
     let lines = cited(files, found, &root.evidence);
-    let shape = |line: &[u8]| -> Vec<u8> { line.iter().filter(|b| !b.is_ascii_digit()).copied().collect() };
+    let shape =
+        |line: &[u8]| -> Vec<u8> { line.iter().filter(|b| !b.is_ascii_hexdigit()).copied().collect() };
     let mut shapes: BTreeMap<&String, BTreeSet<Vec<u8>>> = BTreeMap::new();
     for (path, number) in &lines {
         let line = files[path].split_inclusive(|b| *b == b'\n').nth(*number);

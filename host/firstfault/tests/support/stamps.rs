@@ -52,6 +52,19 @@ pub(crate) fn leading(line: &[u8]) -> Option<usize> {
     (found.start() < 32).then(|| found.end())
 }
 
+/// `2026-09-14T04:37:21` as `Mon Sep 14 04:37:21 2026`.
+pub(crate) fn ctime(iso: &str) -> String {
+    let time = Timestamp::parse(&format!("{iso}Z")).unwrap();
+    let month = MONTHS[iso[5..7].parse::<usize>().unwrap() - 1];
+    let day = iso[8..10].trim_start_matches('0');
+    format!("{} {month} {day:>2} {} {}", weekday(time), &iso[11..], &iso[..4])
+}
+
+fn weekday(time: Timestamp) -> &'static str {
+    let days = time.since(Timestamp::parse("1970-01-01T00:00:00Z").unwrap()) / SECOND / 86_400;
+    WEEKDAYS[usize::try_from(days).unwrap() % 7]
+}
+
 fn group<'t>(found: &Captures<'t>, name: &str) -> Option<&'t str> {
     std::str::from_utf8(found.name(name)?.as_bytes()).ok()
 }
@@ -90,9 +103,6 @@ fn rewritten(found: &Captures<'_>, seconds: i64, year: i32) -> Vec<u8> {
     let lean = |of: &str| {
         if of.starts_with(' ') { format!("{:>2}", d.trim_start_matches('0')) } else { d.to_owned() }
     };
-    let days =
-        usize::try_from(moved.since(Timestamp::parse("1970-01-01T00:00:00Z").unwrap()) / SECOND / 86_400)
-            .unwrap();
     let out = match form {
         "iso" => {
             let (separator, t) = (part("s").unwrap(), part("t").unwrap());
@@ -105,7 +115,7 @@ fn rewritten(found: &Captures<'_>, seconds: i64, year: i32) -> Vec<u8> {
             format!("{}{y}{m}{d} {time}", part("l").unwrap())
         }
         "sys" => {
-            let weekday = part("w").map_or(String::new(), |_| format!("{} ", WEEKDAYS[days % 7]));
+            let weekday = part("w").map_or(String::new(), |_| format!("{} ", weekday(moved)));
             let y = part("y").map_or(String::new(), |_| format!(" {y}"));
             // `Sep  4`: the day is padded with a blank wherever it has one digit.
             let d = format!("{:>2}", d.trim_start_matches('0'));

@@ -1,6 +1,10 @@
 //! The same incident as it might as well have been logged: of other nodes, at another time, with more in the logs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use firstfault_model::context::ExecutionContext;
+use firstfault_model::ranges::{RankList, parse_ranks};
 
 use crate::logs::Numbers;
 use crate::mutation::Files;
@@ -25,9 +29,17 @@ pub(crate) enum Variation {
     Noise,
     /// Ranks that write at the same time have written in another order.
     Woven,
+    /// The ranks of two nodes have each other's numbers.
+    Ranks,
+    /// Lines end with a carriage return and a line feed.
+    Returns,
+    /// Each log was rotated once.
+    Rotated,
+    /// The kernel's lines carry the stamps of another logger.
+    Restamped,
 }
 
-pub(crate) const ALL: [Variation; 8] = [
+pub(crate) const ALL: [Variation; 12] = [
     Variation::Renamed,
     Variation::Reversed,
     Variation::Moved,
@@ -36,6 +48,10 @@ pub(crate) const ALL: [Variation; 8] = [
     Variation::Neighbour,
     Variation::Noise,
     Variation::Woven,
+    Variation::Ranks,
+    Variation::Returns,
+    Variation::Rotated,
+    Variation::Restamped,
 ];
 
 /// An incident told otherwise.
@@ -45,6 +61,8 @@ pub(crate) struct Varied {
     pub(crate) order: Vec<String>,
     /// What the nodes are called.
     pub(crate) names: Renaming,
+    /// What the ranks are called that have another number.
+    pub(crate) ranks: BTreeMap<u32, u32>,
 }
 
 impl Variation {
@@ -59,14 +77,23 @@ impl Variation {
             Self::Neighbour => "neighbour",
             Self::Noise => "noise",
             Self::Woven => "woven",
+            Self::Ranks => "ranks",
+            Self::Returns => "returns",
+            Self::Rotated => "rotated",
+            Self::Restamped => "restamped",
         }
+    }
+
+    /// Whether nothing is told less exactly than before.
+    pub(crate) fn is_exact(self) -> bool {
+        self != Self::Restamped
     }
 
     /// How many of it are worth trying: each is another with another seed.
     pub(crate) fn seeds(self) -> u64 {
         match self {
-            Self::Reversed | Self::OverNewYear | Self::Neighbour => 1,
-            Self::Renamed | Self::Moved | Self::Reordered => 2,
+            Self::Reversed | Self::OverNewYear | Self::Neighbour | Self::Ranks | Self::Returns => 1,
+            Self::Renamed | Self::Moved | Self::Reordered | Self::Rotated | Self::Restamped => 2,
             Self::Noise | Self::Woven => 3,
         }
     }
@@ -74,7 +101,7 @@ impl Variation {
     /// The incident told otherwise, if that makes a difference to its files.
     pub(crate) fn of(self, files: &Files, nodes: &BTreeSet<String>, seed: u64) -> Option<Varied> {
         let numbers = &mut Numbers::new(seed);
-        let mut names = Renaming::default();
+        let (mut names, mut ranks) = (Renaming::default(), BTreeMap::new());
         let mut varied = files.clone();
         match self {
             Self::Renamed => names = Renaming::with_another_prefix(nodes, seed),
@@ -87,6 +114,10 @@ impl Variation {
             Self::Neighbour => neighbour(&mut varied, nodes),
             Self::Noise => for_logs(&mut varied, |path, text| noise(path, text, numbers)),
             Self::Woven => for_logs(&mut varied, |_, text| woven(text, numbers)),
+            Self::Ranks => ranks = exchange_ranks(&mut varied)?,
+            Self::Returns => for_logs(&mut varied, |_, text| each_line(text, with_return)),
+            Self::Rotated => rotated(&mut varied, numbers),
+            Self::Restamped => restamped(&mut varied, seed)?,
             Self::Reordered => {}
         }
         let varied: Files =
@@ -96,7 +127,7 @@ impl Variation {
             shuffle(&mut order, numbers);
         }
         let another = varied != *files || (self == Self::Reordered && order.len() > 1);
-        another.then_some(Varied { files: varied, order, names })
+        another.then_some(Varied { files: varied, order, names, ranks })
     }
 }
 
@@ -352,4 +383,109 @@ fn shuffle(items: &mut [String], numbers: &mut Numbers) {
     for i in (1..items.len()).rev() {
         items.swap(i, numbers.below(i + 1));
     }
+}
+
+fn each_line(text: &[u8], change: impl FnMut(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    text.split_inclusive(|b| *b == b'\n').flat_map(change).collect()
+}
+
+fn with_return(line: &[u8]) -> Vec<u8> {
+    match line.strip_suffix(b"\n") {
+        Some(line) if !line.ends_with(b"\r") => [line, b"\r\n"].concat(),
+        _ => line.to_vec(),
+    }
+}
+
+/// Cuts each log in two: the older half is the rotated sibling.
+fn rotated(files: &mut Files, numbers: &mut Numbers) {
+    let logs: Vec<String> =
+        files.iter().filter(|(path, text)| is_plain_log(path, text)).map(|(path, _)| path.clone()).collect();
+    for path in logs {
+        let text = files.get_mut(&path).unwrap();
+        let ends: Vec<usize> = (0..text.len()).filter(|i| text[*i] == b'\n').map(|i| i + 1).collect();
+        let Some(at) = ends.get(numbers.below(ends.len())).copied().filter(|at| *at < text.len()) else {
+            continue;
+        };
+        let new = text.split_off(at);
+        let old = std::mem::replace(text, new);
+        files.insert(format!("{path}.1"), old);
+    }
+}
+
+/// Gives the lines of kernels that carry their time in full (`2026-09-14T04:37:21.418203+00:00 host kernel: `) the stamps of a plain
+/// syslog, or of `dmesg -T`. `None` where no context says that such stamps are in UTC.
+fn restamped(files: &mut Files, seed: u64) -> Option<()> {
+    static FULL: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
+        let form = r"^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{6}\+00:00 (\S+ kernel: )(\[ *\d+\.\d+\] )?";
+        regex::bytes::Regex::new(form).unwrap()
+    });
+    let context: serde_json::Value = serde_json::from_slice(files.get("context.json")?).unwrap();
+    (context["zones"] == serde_json::json!({ "default": "UTC" })).then_some(())?;
+    for (_, text) in files.iter_mut().filter(|(path, _)| path.ends_with("/kernel.log")) {
+        *text = each_line(text, |line| {
+            let Some(found) = FULL.captures(line) else { return line.to_vec() };
+            let part =
+                |i: usize| found.get(i).map_or("", |part| std::str::from_utf8(part.as_bytes()).unwrap());
+            let rest = &line[found.get(0).unwrap().end()..];
+            let time = stamps::ctime(part(1));
+            let head = if seed.is_multiple_of(2) {
+                // `Mon Sep 14 04:37:21 2026` without its day of the week and its year.
+                format!("{} {}{}", &time[4..19], part(2), part(3))
+            } else {
+                format!("[{time}] ")
+            };
+            [head.as_bytes(), rest].concat()
+        });
+    }
+    Some(())
+}
+
+/// Exchanges the numbers of the ranks of the first and of the last node. `None` where they are written in a way that this does not
+/// know, so that the logs would contradict each other.
+fn exchange_ranks(files: &mut Files) -> Option<BTreeMap<u32, u32>> {
+    static NUMBER: LazyLock<regex::bytes::Regex> =
+        LazyLock::new(|| regex::bytes::Regex::new(r"(?i-u)\b(rank(?: *: *| )?)(\d+)\b").unwrap());
+    static UNKNOWN: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
+        regex::bytes::Regex::new(r"(?im-u)\branks\b|(?:group|node)_rank|\btasks? \d|^\d+: ").unwrap()
+    });
+    if files.iter().any(|(path, text)| path != "context.json" && UNKNOWN.is_match(text)) {
+        return None;
+    }
+    let text = files.get("context.json")?;
+    let context = ExecutionContext::parse(std::str::from_utf8(text).unwrap()).unwrap();
+    let (first, last) = (context.nodes.first()?, context.nodes.last()?);
+    if first.ranks.is_empty() || first.ranks.len() != last.ranks.len() || context.nodes.len() < 2 {
+        return None;
+    }
+    let pairs = first.ranks.iter().zip(&last.ranks).flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
+    let new: BTreeMap<u32, u32> = pairs.collect();
+    let renumbered = |list: &mut serde_json::Value| {
+        let ranks: RankList = serde_json::from_value(list.clone()).unwrap();
+        let numbers = match ranks {
+            RankList::Numbers(numbers) => numbers,
+            RankList::Text(text) => parse_ranks(&text, 1_000).unwrap().into_iter().collect(),
+        };
+        let numbers: Vec<u32> = numbers.iter().map(|rank| *new.get(rank).unwrap_or(rank)).collect();
+        *list = serde_json::json!(numbers);
+    };
+    let mut document: serde_json::Value = serde_json::from_slice(text).unwrap();
+    for node in document["nodes"].as_array_mut()? {
+        node.get_mut("ranks").map(renumbered);
+        let gpus = node.get_mut("gpus").and_then(serde_json::Value::as_array_mut);
+        gpus.into_iter().flatten().filter_map(|gpu| gpu.get_mut("ranks")).for_each(renumbered);
+    }
+    for text in files.values_mut() {
+        let changed = NUMBER.replace_all(text, |found: &regex::bytes::Captures<'_>| {
+            let number = std::str::from_utf8(&found[2]).unwrap();
+            let new = number
+                .parse()
+                .ok()
+                .and_then(|rank: u32| new.get(&rank))
+                .map_or(number.to_owned(), u32::to_string);
+            [&found[1], new.as_bytes()].concat()
+        });
+        *text = changed.into_owned();
+    }
+    files.insert("context.json".to_owned(), document.to_string().into_bytes());
+    Some(new)
 }
