@@ -205,11 +205,12 @@ impl Change {
                 Ok((found != wanted).then(|| format!("it says\n  {found}\nand not\n  {wanted}")))
             }
             Self::Removed(removal) => {
+                let shown = removal.shows_root(files, whole);
                 let files = removal.apply(files);
                 let less = diagnose(&files, &in_order(&files), keep)?;
                 Ok(match removal {
-                    Removal::Silent { .. } => removal::wrong_without_the_silent(context, whole, &less),
-                    _ => removal::wrong_with_less(context, whole, &less),
+                    Removal::Silent { .. } => removal::wrong_without_the_silent(context, whole, &less, shown),
+                    _ => removal::wrong(context, whole, &less, shown),
                 })
             }
             Self::Evidence => without_evidence(incident, keep),
@@ -227,7 +228,7 @@ fn without_evidence(incident: &Incident, mut keep: Option<&mut PathBuf>) -> Resu
         let same =
             |other: &&RootCause| other.symptom == root.symptom && removal::is_same(context, root, other);
         let Some(shown) = finding.root_causes.iter().find(same) else {
-            return Ok(removal::wrong_without_evidence(context, whole, root, &finding));
+            return Ok(removal::wrong(context, whole, &finding, true));
         };
         let left = removal::without_evidence(&files, &finding, shown);
         if left == files {

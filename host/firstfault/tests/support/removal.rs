@@ -13,10 +13,8 @@ use crate::one_place::may_be_one;
 pub(crate) enum Removal {
     /// A line, from 0.
     Line { path: String, number: usize },
-    /// A file that shows nothing of the root cause, or all of a node.
+    /// A file, or all of a node.
     Source { path: String },
-    /// A file, or all of a node, with what shows the root cause.
-    RootSource { path: String },
     /// All files of this name.
     Kind { name: String },
     /// The output of a node with a rank that is said to be silent.
@@ -29,7 +27,6 @@ impl Removal {
         match self {
             Self::Line { .. } => "line",
             Self::Source { .. } => "source",
-            Self::RootSource { .. } => "root_source",
             Self::Kind { .. } => "kind",
             Self::Silent { .. } => "silent",
         }
@@ -44,13 +41,27 @@ impl Removal {
                 let text = files.get_mut(path).unwrap();
                 *text = without(text, |i, _| i == *number);
             }
-            Self::Source { path } | Self::RootSource { path } | Self::Silent { path } => {
+            Self::Source { path } | Self::Silent { path } => {
                 files.retain(|name, _| {
                     name != path && !(path.ends_with('/') && name.starts_with(path.as_str()))
                 });
             }
         }
         files
+    }
+}
+
+impl Removal {
+    /// Whether what is gone showed a root cause, or who is suspected.
+    pub(crate) fn shows_root(&self, files: &Files, found: &Finding) -> bool {
+        let roots = found.root_causes.iter().map(|root| &root.evidence);
+        let evidence = roots.chain(found.suspects.iter().map(|suspect| &suspect.evidence));
+        let lines = evidence.flat_map(|ids| cited(files, found, ids));
+        let left = self.apply(files);
+        lines.into_iter().any(|(path, number)| match self {
+            Self::Line { path: of, number: gone } => *of == path && *gone == number,
+            _ => !left.contains_key(&path),
+        })
     }
 }
 
@@ -67,13 +78,7 @@ pub(crate) fn all(
     others: usize,
     mut below: impl FnMut(usize) -> usize,
 ) -> Vec<Removal> {
-    let of_root: BTreeSet<String> = found
-        .root_causes
-        .iter()
-        .flat_map(|root| cited(files, found, &root.evidence))
-        .map(|(path, _)| path)
-        .collect();
-    let mut out = sources(files, &of_root);
+    let mut out = sources(files);
     for group in found.symptoms.iter().filter(|group| group.symptom == "nccl.silent_rank") {
         let path = format!("logs/{}/app.log", group.nodes);
         if files.contains_key(&path) {
@@ -96,24 +101,18 @@ pub(crate) fn all(
     out
 }
 
-/// Each file, and each node of several files.
-fn sources(files: &Files, of_root: &BTreeSet<String>) -> Vec<Removal> {
-    let mut nodes: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+/// Each file, each node of several files, and all files of each name.
+fn sources(files: &Files) -> Vec<Removal> {
+    let mut nodes: BTreeMap<String, usize> = BTreeMap::new();
     let mut out = Vec::new();
-    let removal = |path: String, shows: bool| match shows {
-        true => Removal::RootSource { path },
-        false => Removal::Source { path },
-    };
     for path in files.keys().filter(|path| *path != "context.json") {
-        out.push(removal(path.clone(), of_root.contains(path)));
+        out.push(Removal::Source { path: path.clone() });
         if let Some((folder, _)) = path.rsplit_once('/').filter(|(folder, _)| folder.starts_with("logs/")) {
-            nodes.entry(format!("{folder}/")).or_default().push(path);
+            *nodes.entry(format!("{folder}/")).or_default() += 1;
         }
     }
-    let several = nodes.into_iter().filter(|(_, paths)| paths.len() > 1);
-    out.extend(
-        several.map(|(folder, paths)| removal(folder, paths.iter().any(|path| of_root.contains(*path)))),
-    );
+    let several = nodes.into_iter().filter(|(_, files)| *files > 1);
+    out.extend(several.map(|(path, _)| Removal::Source { path }));
     let names: BTreeSet<&str> = files.keys().filter_map(|path| path.rsplit('/').next()).collect();
     let kinds = names.into_iter().filter(|name| *name != "context.json");
     out.extend(kinds.map(|name| Removal::Kind { name: name.to_owned() }));
@@ -165,63 +164,65 @@ pub(crate) fn is_same(context: &ExecutionContext, a: &RootCause, b: &RootCause) 
     a.domain == b.domain && a.sub_domain == b.sub_domain && may_be_one(context, &a.place, &b.place)
 }
 
-/// What is wrong with what is said without a line or a source. Right is the same root cause, no surer than before, or none; somebody
-/// else, or something else, only if that is less sure.
-pub(crate) fn wrong_with_less(context: &ExecutionContext, whole: &Finding, less: &Finding) -> Option<String> {
-    let first = whole.root_causes.first();
+/// What is wrong with what is said of less.
+///
+/// If all is there that showed a root cause, right is the same root cause, no surer than before, or none; somebody else, or something
+/// else, only if that is less sure. If some of that is gone, something else may be as sure as the root cause was, but at its place.
+pub(crate) fn wrong(
+    context: &ExecutionContext,
+    whole: &Finding,
+    less: &Finding,
+    shown: bool,
+) -> Option<String> {
+    let ended_badly = !matches!(
+        less.terminal_state,
+        TerminalState::Completed | TerminalState::Unknown | TerminalState::Running
+    );
     match (whole.verdict, less.verdict) {
         (_, Verdict::Undetermined) | (Verdict::NoFault, Verdict::NoFault) => return None,
-        (_, Verdict::NoFault) => return Some("it is said to be no fault".to_owned()),
+        (_, Verdict::NoFault) if shown && !ended_badly => return None,
+        (_, Verdict::NoFault) => return Some(format!("it is said to be no fault\n  {}", less.summary)),
         (Verdict::Undetermined | Verdict::NoFault, Verdict::Attributed) => {
             return Some(format!("it was {:?}, and is {}", whole.verdict, less.summary));
         }
         (Verdict::Attributed, Verdict::Attributed) => {}
     }
-    let first = first?;
-    less.root_causes.iter().find_map(|root| {
-        match whole.root_causes.iter().find(|before| is_same(context, before, root)) {
-            Some(before) if root.confidence > before.confidence => {
-                Some(format!("{} is {:?}, and was {:?}", root.symptom, root.confidence, before.confidence))
-            }
-            None if root.confidence >= first.confidence => Some(format!(
-                "{} is blamed ({:?}), and was not; {} was ({:?})\n  {}",
-                root.symptom, root.confidence, first.symptom, first.confidence, less.summary
-            )),
-            _ => None,
-        }
+    less.root_causes.iter().find_map(|root| wrong_root(context, whole, less, root, shown))
+}
+
+fn wrong_root(
+    context: &ExecutionContext,
+    whole: &Finding,
+    less: &Finding,
+    root: &RootCause,
+    shown: bool,
+) -> Option<String> {
+    let first = whole.root_causes.first()?;
+    let is_gone = |before: &RootCause| !less.root_causes.iter().any(|root| is_same(context, before, root));
+    let (what, sure) = (&root.symptom, root.confidence);
+    if root.evidence.is_empty() {
+        return Some(format!("nothing shows {what}"));
+    }
+    if let Some(before) = whole.root_causes.iter().find(|before| is_same(context, before, root)) {
+        // One of two that would explain the same is surer without the other, but not for that it is told but once.
+        let rival_gone =
+            shown && whole.root_causes.iter().any(|rival| rival.symptom != *what && is_gone(rival));
+        return (sure > before.confidence && !rival_gone)
+            .then(|| format!("{what} is {sure:?}, and was {:?}", before.confidence));
+    }
+    let there = shown && is_gone(first) && may_stand_for(context, first, root);
+    (sure >= first.confidence && !there).then(|| {
+        format!(
+            "{what} is blamed ({sure:?}), and was not; {} was ({:?})\n  {}",
+            first.symptom, first.confidence, less.summary
+        )
     })
 }
 
-/// What is wrong with what is said once nothing shows the root cause any more. Right is that nothing is known, or something else that is
-/// shown at the same place; another place only if that is less sure than the root cause was.
-pub(crate) fn wrong_without_evidence(
-    context: &ExecutionContext,
-    whole: &Finding,
-    root: &RootCause,
-    less: &Finding,
-) -> Option<String> {
-    let failed = !matches!(
-        whole.terminal_state,
-        TerminalState::Completed | TerminalState::Unknown | TerminalState::Running
-    );
-    match less.verdict {
-        Verdict::Undetermined => return None,
-        Verdict::NoFault => return failed.then(|| "it is said to be no fault".to_owned()),
-        Verdict::Attributed => {}
-    }
-    less.root_causes.iter().find_map(|other| {
-        let known = whole.root_causes.iter().any(|before| is_same(context, before, other));
-        let there = may_be_one(context, &root.place, &other.place) && root.place.node.is_some();
-        if other.evidence.is_empty() {
-            return Some(format!("nothing shows {}", other.symptom));
-        }
-        (!known && !there && other.confidence >= root.confidence).then(|| {
-            format!(
-                "{} is blamed ({:?}) instead of {} ({:?})\n  {}",
-                other.symptom, other.confidence, root.symptom, root.confidence, less.summary
-            )
-        })
-    })
+/// Whether a root cause is not elsewhere than the one that stood before it: nobody is blamed who was not.
+fn may_stand_for(context: &ExecutionContext, before: &RootCause, root: &RootCause) -> bool {
+    let nowhere = |root: &RootCause| root.place.node.is_none() && root.place.ranks.is_empty();
+    nowhere(root) || (!nowhere(before) && may_be_one(context, &before.place, &root.place))
 }
 
 /// What is wrong with what is said without the output of a rank that is said to be silent: nothing is known, or the root cause was
@@ -230,13 +231,11 @@ pub(crate) fn wrong_without_the_silent(
     context: &ExecutionContext,
     whole: &Finding,
     less: &Finding,
+    shown: bool,
 ) -> Option<String> {
-    let claims = |finding: &Finding| {
-        let silent = finding.symptoms.iter().filter(|group| group.symptom == "nccl.silent_rank");
-        silent.flat_map(|group| group.notes.clone()).any(|note| note.contains("did not report"))
-    };
-    if claims(less) {
+    let silent = less.symptoms.iter().filter(|group| group.symptom == "nccl.silent_rank");
+    if silent.flat_map(|group| &group.notes).any(|note| note.contains("did not report")) {
         return Some("a rank is said not to have reported whose output is not at hand".to_owned());
     }
-    wrong_with_less(context, whole, less)
+    wrong(context, whole, less, shown)
 }

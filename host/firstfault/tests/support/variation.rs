@@ -177,13 +177,13 @@ impl Renaming {
         String::from_utf8(self.text(path.as_bytes())).unwrap()
     }
 
-    /// A text with each name in it replaced where it stands as a word, or before `-` or `.`.
+    /// A text with each name in it replaced where it stands as a word, as in `slurmstepd-old-31` and `old-31-ib`.
     pub(crate) fn text(&self, text: &[u8]) -> Vec<u8> {
         let mut out = Vec::with_capacity(text.len());
         let mut at = 0;
         let in_name = |byte: Option<&u8>| byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
         while at < text.len() {
-            let begins = at == 0 || !(in_name(text.get(at - 1)) || text[at - 1] == b'-');
+            let begins = at == 0 || !in_name(text.get(at - 1));
             let found = self.0.iter().filter(|_| begins).find(|(old, _)| {
                 text[at..].starts_with(old.as_bytes())
                     && (old.ends_with('[') || !in_name(text.get(at + old.len())))
@@ -396,16 +396,19 @@ fn with_return(line: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Cuts each log in two: the older half is the rotated sibling.
+/// Cuts each log in two before a stamped line: the older part is the rotated sibling.
 fn rotated(files: &mut Files, numbers: &mut Numbers) {
     let logs: Vec<String> =
         files.iter().filter(|(path, text)| is_plain_log(path, text)).map(|(path, _)| path.clone()).collect();
     for path in logs {
         let text = files.get_mut(&path).unwrap();
-        let ends: Vec<usize> = (0..text.len()).filter(|i| text[*i] == b'\n').map(|i| i + 1).collect();
-        let Some(at) = ends.get(numbers.below(ends.len())).copied().filter(|at| *at < text.len()) else {
-            continue;
-        };
+        let mut begin = 0;
+        let mut begins = Vec::new();
+        for line in text.split_inclusive(|b| *b == b'\n') {
+            begins.extend((begin > 0 && stamps::leading(line).is_some()).then_some(begin));
+            begin += line.len();
+        }
+        let Some(at) = begins.get(numbers.below(begins.len())).copied() else { continue };
         let new = text.split_off(at);
         let old = std::mem::replace(text, new);
         files.insert(format!("{path}.1"), old);
@@ -446,7 +449,7 @@ fn exchange_ranks(files: &mut Files) -> Option<BTreeMap<u32, u32>> {
     static NUMBER: LazyLock<regex::bytes::Regex> =
         LazyLock::new(|| regex::bytes::Regex::new(r"(?i-u)\b(rank(?: *: *| )?)(\d+)\b").unwrap());
     static UNKNOWN: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
-        regex::bytes::Regex::new(r"(?im-u)\branks\b|(?:group|node)_rank|\btasks? \d|^\d+: ").unwrap()
+        regex::bytes::Regex::new(r"(?im-u)\branks\b|(?:group|node)_rank|\btasks \d|^\d+: ").unwrap()
     });
     if files.iter().any(|(path, text)| path != "context.json" && UNKNOWN.is_match(text)) {
         return None;
@@ -455,6 +458,14 @@ fn exchange_ranks(files: &mut Files) -> Option<BTreeMap<u32, u32>> {
     let context = ExecutionContext::parse(std::str::from_utf8(text).unwrap()).unwrap();
     let (first, last) = (context.nodes.first()?, context.nodes.last()?);
     if first.ranks.is_empty() || first.ranks.len() != last.ranks.len() || context.nodes.len() < 2 {
+        return None;
+    }
+    // Tasks of Slurm are ranks where there are more than one on a node.
+    static TASK: LazyLock<regex::bytes::Regex> =
+        LazyLock::new(|| regex::bytes::Regex::new(r"(?-u)\btask (\d+)").unwrap());
+    let task = |found: regex::bytes::Captures<'_>| std::str::from_utf8(&found[1]).unwrap().parse::<usize>();
+    let mut tasks = files.values().flat_map(|text| TASK.captures_iter(text)).map(task);
+    if tasks.any(|task| task.is_ok_and(|task| task >= context.nodes.len())) {
         return None;
     }
     let pairs = first.ranks.iter().zip(&last.ranks).flat_map(|(a, b)| [(*a, *b), (*b, *a)]);
