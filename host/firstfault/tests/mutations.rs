@@ -10,12 +10,17 @@
 mod logs;
 #[path = "support/mutation.rs"]
 mod mutation;
+#[path = "support/one_place.rs"]
+mod one_place;
 #[allow(dead_code, reason = "not every test uses all of it")]
 #[path = "support/program.rs"]
 mod program;
 #[allow(dead_code, reason = "not every test uses all of it")]
 #[path = "support/schema.rs"]
 mod schema;
+#[allow(dead_code, reason = "not every test uses all of it")]
+#[path = "support/stamps.rs"]
+mod stamps;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -27,6 +32,7 @@ use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::{Confidence, Diagnosis, PlaceFields, Relation, RootCause, Verdict};
 use firstfault_render::TextOptions;
 use mutation::Files;
+use one_place::may_be_one;
 use rayon::prelude::*;
 
 /// A sample, what is in it, and what it says when it is whole.
@@ -50,24 +56,9 @@ impl Sample {
 
     /// Whether somebody at this place, or at a place that it may be part of, is accused by the whole logs.
     fn accuses(&self, place: &PlaceFields) -> bool {
-        place == &PlaceFields::default() || self.accused.iter().any(|accused| self.may_be(place, accused))
+        place == &PlaceFields::default()
+            || self.accused.iter().any(|accused| may_be_one(&self.context, place, accused))
     }
-
-    /// Whether two places may be one: all that is known of both is the same.
-    fn may_be(&self, a: &PlaceFields, b: &PlaceFields) -> bool {
-        let node = |place: &PlaceFields| {
-            let of_rank = || Some(self.context.node_of_rank(*place.ranks.first()?)?.name.clone());
-            place.node.clone().or_else(of_rank)
-        };
-        let gpu = |place: &PlaceFields| Some(place.gpus.first()?.pci_bus_id.clone()?.to_string());
-        let rank = |place: &PlaceFields| Some(place.ranks.clone()).filter(|ranks| ranks.len() == 1);
-        let port = |place: &PlaceFields| place.port.as_ref().map(|port| (port.device.clone(), port.number));
-        agree(node(a), node(b)) && agree(gpu(a), gpu(b)) && agree(rank(a), rank(b)) && agree(port(a), port(b))
-    }
-}
-
-fn agree<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
-    a.is_none() || b.is_none() || a == b
 }
 
 fn diagnose(generation: &Generation, folder: &Path) -> Diagnosis {

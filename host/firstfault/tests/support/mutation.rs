@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use firstfault_model::time::{SECOND, Timestamp};
-
 use crate::logs::Numbers;
+use crate::stamps;
 
 /// Files of an incident by their path in it.
 pub(crate) type Files = BTreeMap<String, Vec<u8>>;
@@ -115,7 +114,7 @@ fn apply(kind: Kind, files: &mut Files, numbers: &mut Numbers) {
                 })
             }
             Kind::Disordered => disorder(bytes, rarity, numbers),
-            Kind::Skewed => *bytes = each_line(bytes, |line| skewed(line, shift)),
+            Kind::Skewed => *bytes = each_line(bytes, |line| stamps::moved(line, shift, 2026)),
             Kind::Cut => cut(bytes, numbers),
             Kind::Flipped => flip(bytes, rarity, numbers),
             Kind::Removed | Kind::Mixed | Kind::Strayed => {
@@ -222,43 +221,4 @@ fn flip(bytes: &mut [u8], rarity: usize, numbers: &mut Numbers) {
             *byte = [0, 0xff, 0xc3, 0x1b, b' ', b'\n', b'\r', b'"', b'{', b'\\'][numbers.below(10)];
         }
     }
-}
-
-/// The line with each date and time in it moved by seconds.
-fn skewed(line: &[u8], seconds: i64) -> Vec<u8> {
-    let mut out = line.to_vec();
-    for at in 0..out.len() {
-        // `2026-09-14T04:37:21`, `2026-09-14 04:37:21`, and `E0914 04:37:21` of a year that does not matter.
-        let Some(rest) = out.get_mut(at..) else { break };
-        if let Some(stamp) = rest.get_mut(..19).filter(|s| is_of(s, b"0000-00-00?00:00:00")) {
-            let text = format!("{}T{}Z", spelt(&stamp[..10]), spelt(&stamp[11..]));
-            if let Some(moved) = moved(&text, seconds) {
-                stamp[..10].copy_from_slice(&moved.as_bytes()[..10]);
-                stamp[11..].copy_from_slice(&moved.as_bytes()[11..19]);
-            }
-        } else if let Some(stamp) = rest.get_mut(1..14).filter(|s| is_of(s, b"0000 00:00:00")) {
-            let text = format!("2026-{}-{}T{}Z", spelt(&stamp[..2]), spelt(&stamp[2..4]), spelt(&stamp[5..]));
-            if let Some(moved) = moved(&text, seconds) {
-                let moved = format!("{}{} {}", &moved[5..7], &moved[8..10], &moved[11..19]);
-                stamp.copy_from_slice(moved.as_bytes());
-            }
-        }
-    }
-    out
-}
-
-fn is_of(text: &[u8], form: &[u8]) -> bool {
-    text.iter().zip(form).all(|(byte, form)| match form {
-        b'0' => byte.is_ascii_digit(),
-        b'?' => matches!(byte, b'T' | b' '),
-        other => byte == other,
-    })
-}
-
-fn spelt(digits: &[u8]) -> &str {
-    std::str::from_utf8(digits).unwrap()
-}
-
-fn moved(stamp: &str, seconds: i64) -> Option<String> {
-    Some(Timestamp::parse(stamp)?.shifted(seconds * SECOND).to_string())
 }
