@@ -48,13 +48,7 @@ use story::Story;
 use variation::{Renaming, Variation, Varied};
 
 /// What goes wrong as yet, by incident and kind of change. What does not any more has to go from here.
-const OPEN: &[(&str, &str)] = &[
-    // A scheduler's act is no node's.
-    ("ending/time_limit_while_training", "told"),
-    // No progress is taken for none made where the log is missing that would show it.
-    ("hang_scancel", "kind"),
-    ("hang_scancel", "source"),
-];
+const OPEN: &[(&str, &str)] = &[];
 
 /// Lines that are taken away one by one besides those that the diagnosis cites, by incident.
 const OTHER_LINES: usize = 40;
