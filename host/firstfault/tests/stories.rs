@@ -126,7 +126,7 @@ fn sample(name: &str) -> Files {
 }
 
 fn asked(variable: &str) -> Option<String> {
-    std::env::var(variable).ok()
+    Some(std::env::var_os(variable)?.to_str().expect("a name or a path in UTF-8").to_owned())
 }
 
 /// Diagnoses files that are written in this order. With a `keep` their folder stays.
