@@ -6,17 +6,22 @@
 use std::collections::BTreeMap;
 
 use firstfault_model::diagnosis::Clock;
+use firstfault_model::event::Basis;
 use firstfault_model::hit::TimeSource;
 use firstfault_model::source::Source;
 use firstfault_model::time::{MILLI, SECOND};
 
 use crate::case::Case;
 use crate::event::Event;
+use crate::graph::Graph;
+use crate::roots::Root;
 
 /// Readings of one node's clock that an estimate needs.
 const LEAST_READINGS: usize = 2;
 /// Time-outs are written within this of each other, and ranks reach a collective within it.
 const LEAST_UNCERTAINTY: i64 = SECOND;
+/// A cause that is stamped later than its effects by less is within what stamps are known to.
+const LEAST_LEAD: i64 = 2 * SECOND;
 /// Most nodes that the diagnosis lists.
 pub const MAX_LISTED: usize = 64;
 
@@ -78,6 +83,40 @@ pub fn estimate(events: &[Event], case: &Case) -> Offsets {
         Some((node.to_owned(), Offset { by, uncertainty: spread.saturating_add(LEAST_UNCERTAINTY) }))
     };
     readings.into_iter().filter_map(offset).collect()
+}
+
+/// Clocks that tell a root cause later than what others saw of it: they are ahead by that much at least.
+#[must_use]
+pub fn implied(graph: &Graph, roots: &[Root], case: &Case) -> Vec<Clock> {
+    let dated = |e: &Event| e.common_onset().filter(|o| o.is_decisive() && o.reported.is_none());
+    let mut least: BTreeMap<String, i64> = BTreeMap::new();
+    for root in roots {
+        let Some(lead) = root.events.first().and_then(|i| graph.events.get(*i as usize)) else { continue };
+        let (Some(node), Some(began)) = (writer(lead, case), dated(lead)) else { continue };
+        if graph.clocks.contains_key(node) {
+            continue;
+        }
+        let others = root.effects.iter().filter(|effect| {
+            let mut edges = graph.causes_of(**effect).iter();
+            edges.any(|e| e.basis <= Basis::NamedPeer && root.events.contains(&e.cause))
+        });
+        let seen = others
+            .filter_map(|i| graph.events.get(*i as usize))
+            .filter(|e| writer(e, case).is_some_and(|other| other != node))
+            .filter_map(dated)
+            .map(|o| o.to)
+            .min();
+        if let Some(ahead) = seen.map(|seen| began.from.since(seen)).filter(|ahead| *ahead > LEAST_LEAD) {
+            least.entry(node.to_owned()).and_modify(|known| *known = ahead.max(*known)).or_insert(ahead);
+        }
+    }
+    let clock = |(node, ahead): (String, i64)| Clock {
+        node,
+        offset_ms: ahead / MILLI,
+        uncertainty_ms: 0,
+        method: "order_of_cause_and_effect".into(),
+    };
+    least.into_iter().map(clock).collect()
 }
 
 /// Gives each event the offset of the clock that stamped it.

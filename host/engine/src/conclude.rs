@@ -92,7 +92,7 @@ pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> 
         .filter(|s| s.role == Role::Effect.name() || s.role == Role::Either.name())
         .filter(|s| !s.symptom.ends_with(".silent_rank"))
         .filter(|s| root_causes.is_empty() || !s.caused_by.is_empty())
-        .max_by_key(|s| (s.rank_count, s.node_count, s.count))
+        .max_by_key(|s| (s.rank_count, s.node_count, std::cmp::Reverse(s.first), s.count))
         .map(|s| s.title.as_str());
     let summary = summary::summary(&summary::Parts {
         verdict: judgement.verdict,
@@ -117,7 +117,8 @@ pub fn conclude(judged: Judged, graph: &Graph, case: &Case, rules: &RuleSet) -> 
     if graph.dropped > 0 {
         limits.push(LimitReached { what: "events".into(), cap: MAX_EVENTS as u64, dropped: graph.dropped });
     }
-    let (clocks, more) = clocks::listed(&graph.clocks);
+    let (mut clocks, more) = clocks::listed(&graph.clocks);
+    clocks.extend(clocks::implied(graph, &judgement.roots, case));
     if more > 0 {
         limits.push(LimitReached {
             what: "clocks".into(),

@@ -33,6 +33,13 @@ pub fn confidence(
             "the workload printed it; the log that should have it was not collected".into(),
         );
     }
+    if event.doubted {
+        let node = event.place.node.as_deref().unwrap_or("the node");
+        let why = format!(
+            "only the workload tells it; the complete kernel log of {node} shows no fault of a device"
+        );
+        return (Confidence::Suspected, why);
+    }
     if event.unproven {
         return (
             Confidence::Suspected,
@@ -89,6 +96,9 @@ pub fn confidence(
     }
     if root.effects.is_empty() && !event.definition(rules).is_some_and(|d| d.fatal || d.terminal.is_some()) {
         return (Confidence::Probable, "first-hand, but nothing that was seen follows from it".into());
+    }
+    if source == Some(Source::Scheduler) && event.onset.is_some_and(|o| o.is_decisive()) {
+        return (Confidence::Established, "the scheduler's own record of what it did".into());
     }
     if covered == nodes && event.onset.is_some_and(|o| o.is_decisive()) {
         let source = source.map_or_else(String::new, |s| s.name().replace('_', " "));

@@ -222,6 +222,12 @@ pub fn responsible(graph: &Graph, rules: &RuleSet, judgement: &Judgement) -> Res
             {
                 continue;
             }
+            // A node that merely met the fault of something outside of it is not to be avoided.
+            let definition = event.definition(rules);
+            let scope = definition.and_then(|d| d.exclude.or(defaults(d).map(|s| s.exclude)));
+            if scope.is_none_or(|scope| scope == ExcludeScope::None) {
+                continue;
+            }
             let is_switch = event
                 .definition(rules)
                 .is_some_and(|d| matches!(d.sub_domain.as_deref(), Some("switch" | "nvswitch")));

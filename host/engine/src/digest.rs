@@ -140,7 +140,7 @@ fn of_hit(digester: &mut Digester, hit: &Hit) {
         digester.part(key.as_bytes());
         digester.part(value.as_bytes());
     }
-    time(digester, hit.not_after);
+    time(digester, hit.not_after.map(|s| s.time));
     of_stamp(digester, hit.first_time);
     of_stamp(digester, hit.last_time);
 }

@@ -7,7 +7,6 @@ use firstfault_model::diagnosis::{
     RootCause, RuledOutEntry, Suspect, SymptomGroup, Unrecognised,
 };
 use firstfault_model::event::Basis;
-use firstfault_model::hit::TimeSource;
 use firstfault_model::ranges::{format_nodes, format_ranks};
 use firstfault_model::taxonomy::Domain;
 use firstfault_model::time::{MINUTE, Timestamp};
@@ -86,15 +85,31 @@ pub fn place_fields(events: &[&Event], case: &Case, domain: Domain) -> PlaceFiel
     }
 }
 
-fn onset(event: &Event) -> Option<Onset> {
-    let onset = event.onset?;
-    let to = (onset.to.0 != i64::MAX).then_some(onset.to);
+/// When an event began, by the clock that most nodes share. What followed from a line without a time of its own bounds it as well.
+fn onset(event: &Event, effects: &[&Event]) -> Option<Onset> {
+    let onset = event.common_onset()?;
+    let mut to = (onset.to.0 != i64::MAX).then_some(onset.to);
+    if onset.source.is_neighbour() {
+        let dated = effects.iter().filter_map(|e| e.common_onset()).filter(crate::event::Onset::is_decisive);
+        let first = dated.map(|o| o.to).min().filter(|first| *first >= onset.from);
+        to = [to, first].into_iter().flatten().min();
+    }
     Some(Onset {
         from: onset.from,
         to,
         time_source: onset.source.name().to_owned(),
-        reported_at: onset.reported,
+        reported_at: onset.reported.map(|t| event.common_time(t)),
     })
+}
+
+/// Effects of a root that are known to have come after it.
+fn ordered_effects<'g>(graph: &'g Graph, root: &Root) -> Vec<&'g Event> {
+    let follows = |effect: u32| {
+        let mut edges = graph.causes_of(effect).iter().filter(|e| root.events.contains(&e.cause));
+        edges.any(|e| !e.unordered)
+    };
+    let effects = root.effects.iter().filter(|i| follows(**i));
+    effects.filter_map(|i| graph.events.get(*i as usize)).collect()
 }
 
 /// The root causes with their ids.
@@ -135,7 +150,7 @@ pub fn root_causes(
             confidence_reason: reason.clone(),
             relation: root.relation,
             place: place_fields(&events, case, domain),
-            onset: onset(lead),
+            onset: onset(lead, &ordered_effects(graph, root)),
             count: events.iter().map(|e| e.count).sum(),
             count_is: if lossy { "lower_bound" } else { "exact" }.to_owned(),
             explanation,
@@ -267,7 +282,7 @@ pub fn symptom_groups(
     // In the order in which they began; what has no time keeps its canonical place behind.
     list.sort_by_key(|(key, events)| {
         let time =
-            |e: &Event| e.onset.map_or((true, i64::MAX), |o| (o.source == TimeSource::Neighbour, o.from.0));
+            |e: &Event| e.common_onset().map_or((true, i64::MAX), |o| (o.source.is_neighbour(), o.from.0));
         let first =
             events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| (time(e), e.first)).min();
         let first = first.map(|((_, time), position)| (time, position));
@@ -302,15 +317,16 @@ pub fn symptom_groups(
         let nodes: BTreeSet<&str> = events.iter().filter_map(|e| e.place.node.as_deref()).collect();
         let ranks: BTreeSet<u32> = events.iter().flat_map(|e| e.ranks.iter().copied()).collect();
         // A time of its own says more than that of a line before it.
-        let own = events.iter().any(|e| e.onset.is_some_and(|o| o.source != TimeSource::Neighbour));
+        let own = events.iter().any(|e| e.onset.is_some_and(|o| !o.source.is_neighbour()));
         let onsets =
-            || events.iter().filter_map(|e| e.onset).filter(|o| !own || o.source != TimeSource::Neighbour);
+            || events.iter().filter_map(|e| e.common_onset()).filter(|o| !own || !o.source.is_neighbour());
         // A line that was written at some time within many minutes has none that could be shown. At the end of a log the stamp before it
         // is near enough.
         let is_told = |o: &crate::event::Onset| {
-            o.source != TimeSource::Neighbour || o.to.0 == i64::MAX || o.to.since(o.from) <= NARROW
+            !o.source.is_neighbour() || o.to.0 == i64::MAX || o.to.since(o.from) <= NARROW
         };
-        let reported: Vec<Timestamp> = onsets().filter_map(|o| o.reported).collect();
+        let reported: Vec<Timestamp> =
+            events.iter().filter_map(|e| Some(e.common_time(e.onset?.reported?))).collect();
         let notes: BTreeSet<&String> = events.iter().flat_map(|e| &e.notes).collect();
         out.push(SymptomGroup {
             id,

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::event::Basis;
 use firstfault_model::place::PciBusId;
+use firstfault_model::taxonomy::Domain;
 use firstfault_rules::pack::{Role, Where};
 use firstfault_rules::ruleset::{DeclaredCause, RuleSet, has_cause, has_effect};
 
+use crate::case::Case;
 use crate::event::{Event, Scope};
 use crate::order::{self, Reach};
 
@@ -36,9 +38,39 @@ pub fn may_explain(event: &Event) -> bool {
     event.role.explains() && event.scope == Scope::In && event.demoted.is_none()
 }
 
+/// Nodes that others name as the partner they lost.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Named(BTreeSet<String>);
+
+impl Named {
+    /// Collects them.
+    #[must_use]
+    pub fn of(events: &[Event], case: &Case) -> Self {
+        let by_rank = |e: &Event| {
+            let rank = e.facts.get("peer_rank")?.parse().ok()?;
+            case.context.node_of_rank(rank).map(|n| n.name.clone())
+        };
+        let reports = events.iter().filter(|e| e.role == Role::Effect && e.scope == Scope::In && !e.quoted);
+        let named = reports.filter_map(|e| {
+            let peer = e.facts.get("peer_node").cloned().or_else(|| by_rank(e))?;
+            (e.place.node.as_ref() != Some(&peer)).then_some(peer)
+        });
+        Self(named.collect())
+    }
+
+    /// Whether what others say points at the place of `effect` and not at that of `cause`: then something that passed there is not
+    /// behind what failed here.
+    fn clears(&self, cause: &Event, effect: &Event) -> bool {
+        match (&cause.place.node, &effect.place.node) {
+            (Some(there), Some(here)) => there != here && self.0.contains(here) && !self.0.contains(there),
+            _ => false,
+        }
+    }
+}
+
 /// All edges that the packs declare and the lines state, sorted.
 #[must_use]
-pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
+pub fn build(events: &[Event], named: &Named, rules: &RuleSet) -> Vec<Edge> {
     let mut by_symptom: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
     for (i, event) in events.iter().enumerate() {
         if let Ok(index) = u32::try_from(i) {
@@ -69,7 +101,7 @@ pub fn build(events: &[Event], rules: &RuleSet) -> Vec<Edge> {
                 let found = places.candidates(event).into_iter().filter_map(|cause| {
                     let other = events.get(cause as usize)?;
                     (cause != effect && !(other.symptom == **id && same_spot(other, event)))
-                        .then(|| judge(other, event, declared, cause, effect, rules))
+                        .then(|| judge(other, event, declared, named, cause, effect, rules))
                         .flatten()
                 });
                 edges.entry(effect).or_default().extend(found);
@@ -215,6 +247,7 @@ fn judge(
     cause: &Event,
     effect: &Event,
     declared: &DeclaredCause,
+    named: &Named,
     c: u32,
     e: u32,
     rules: &RuleSet,
@@ -230,8 +263,19 @@ fn judge(
     } else {
         Reach::Local
     };
-    // What the workload quotes explains nothing outside of its own output.
-    if cause.quoted && cause.place.node != effect.place.node {
+    // What the workload quotes explains nothing outside of its own output, and no fault of the program that was seen first-hand.
+    let of_program =
+        !matches!(effect.domain(rules), Domain::Hardware | Domain::Software | Domain::Undetermined);
+    let elsewhere = cause.place.node != effect.place.node;
+    let disputed = (cause.quoted || cause.doubted) && effect.role == Role::Either && of_program;
+    if (cause.quoted && elsewhere) || disputed {
+        return None;
+    }
+    if declared.cause.place == Where::AnyRankOfJob
+        && effect.role == Role::Either
+        && !cause.definition(rules).is_some_and(|d| d.lasting)
+        && named.clears(cause, effect)
+    {
         return None;
     }
     let mut unordered = false;

@@ -8,6 +8,7 @@ use firstfault_model::place::{PciBusId, Place};
 use firstfault_model::source::{Source, Trust};
 use firstfault_model::taxonomy::Domain;
 use firstfault_model::time::{HOUR, MILLI, Timestamp};
+use firstfault_rules::matcher::Consumer;
 use firstfault_rules::pack::{Role, Symptom};
 use firstfault_rules::ruleset::RuleSet;
 
@@ -37,7 +38,7 @@ impl Onset {
     /// Whether it is good enough to order events of different streams.
     #[must_use]
     pub fn is_decisive(&self) -> bool {
-        !matches!(self.source, TimeSource::ZoneAssumed | TimeSource::Neighbour)
+        !self.source.is_assumed() && !self.source.is_neighbour()
     }
 }
 
@@ -87,6 +88,12 @@ pub struct Event {
     pub quoted: bool,
     /// Whether it is the kernel's word without the kernel's prefix: somebody else may have printed it.
     pub unproven: bool,
+    /// Whether only the workload tells this fault of a device, and the kernel's whole log has nothing of it.
+    pub doubted: bool,
+    /// Whether it names a process that is told to be another job's.
+    pub of_another_job: bool,
+    /// Whether it names a process that is none of those which the attempt is known to have had on that node.
+    pub stranger: bool,
     /// Whether it stands for an event that another one states and that has no record of its own.
     pub implied: bool,
     /// Sentences of rule modules.
@@ -132,6 +139,9 @@ impl Event {
             unproven: stream.name.source == Source::Unstated
                 && signature.sources.iter().all(|s| *s == Source::Kernel)
                 && !hits.iter().any(|h| h.kernel),
+            doubted: false,
+            of_another_job: false,
+            stranger: false,
             implied: false,
             notes: draft.facts.get("note").cloned().into_iter().collect(),
             demoted: None,
@@ -140,6 +150,14 @@ impl Event {
             rule: signature.id.clone(),
         };
         event.onset = onset(&hits, &event.facts, case.context.document.start);
+        // Whose log has a line about an act of the scheduler says nothing of where it took place.
+        let told = match &signature.consumer {
+            Consumer::Symptom(_) => signature.spec.place.contains_key("node"),
+            Consumer::Module(_) => draft.place.node.is_some(),
+        };
+        if definition.domain == Some(Domain::Scheduler) && !told {
+            event.place = Place { component: event.place.component.take(), ..Place::default() };
+        }
         event.complete_place(case);
         Some(event)
     }
@@ -236,9 +254,11 @@ pub fn overlay(place: &mut Place, from: &Place) {
 fn onset(hits: &[&Hit], facts: &BTreeMap<String, String>, start: Option<Timestamp>) -> Option<Onset> {
     let Some(stamp) = hits.iter().filter_map(|h| h.first_time).min() else {
         // Nothing before it has a time, but something after it does.
-        let to = hits.iter().filter_map(|h| h.not_after).max()?;
+        let next = hits.iter().filter_map(|h| h.not_after).max()?;
+        let (to, assumed) = (next.time, next.source.is_assumed());
         let since = start.unwrap_or(to.shifted(-HOUR)).min(to);
-        return Some(Onset { from: since, to, source: TimeSource::Neighbour, reported: None });
+        let source = if assumed { TimeSource::NeighbourAssumed } else { TimeSource::Neighbour };
+        return Some(Onset { from: since, to, source, reported: None });
     };
     let before =
         facts.get("before_ms").and_then(|v| v.parse::<i64>().ok()).unwrap_or(0).clamp(0, i64::MAX / MILLI);
@@ -246,8 +266,8 @@ fn onset(hits: &[&Hit], facts: &BTreeMap<String, String>, start: Option<Timestam
     let (mut from, mut to) = (stamp.time.shifted(-stamp.uncertainty), stamp.time.shifted(stamp.uncertainty));
     let mut source = stamp.source;
     // The line came at some time after its neighbour, and before the next line that has a time.
-    if source == TimeSource::Neighbour {
-        to = hits.iter().filter_map(|h| h.not_after).max().unwrap_or(Timestamp(i64::MAX)).max(from);
+    if source.is_neighbour() {
+        to = hits.iter().filter_map(|h| h.not_after).max().map_or(Timestamp(i64::MAX), |s| s.time).max(from);
     }
     let reported = (before > 0).then_some(stamp.time);
     if before > 0 {

@@ -12,10 +12,11 @@ use rayon::prelude::*;
 use crate::attempts::Attempts;
 use crate::case::Case;
 use crate::clocks::{self, Offsets};
-use crate::edges::{self, Edge};
+use crate::edges::{self, Edge, Named};
 use crate::event::{Event, Onset, overlay};
+use crate::processes::Processes;
 use crate::ranks::{self, RankMap};
-use crate::{cycles, scope, shared};
+use crate::{cycles, doubts, scope, shared};
 
 /// Most events of a graph.
 pub const MAX_EVENTS: usize = 400_000;
@@ -37,6 +38,8 @@ pub struct Graph {
     pub attempts: Attempts,
     /// Where ranks ran, if only the lines tell.
     ranks: RankMap,
+    /// Nodes that others name as the partner they lost.
+    named: Named,
 }
 
 impl Graph {
@@ -51,6 +54,12 @@ impl Graph {
         if !ranks.is_empty() {
             events.iter_mut().for_each(|event| ranks.complete(event));
         }
+        let processes = Processes::learn(&events, case);
+        events.iter_mut().for_each(|event| {
+            processes.complete(event);
+            event.stranger = processes.is_stranger(event);
+            event.of_another_job = processes.is_of_another_job(event);
+        });
         events.sort_by(|a, b| a.canonical_key().cmp(&b.canonical_key()).then_with(|| a.facts.cmp(&b.facts)));
         let dropped = events.len().saturating_sub(MAX_EVENTS) as u64;
         events.truncate(MAX_EVENTS);
@@ -59,16 +68,18 @@ impl Graph {
         clocks::assign(&mut events, &clocks, case);
         let attempts = Attempts::find(&events, case, rules);
         scope::assign(&mut events, &attempts, case, rules);
+        doubts::assign(&mut events, case, rules);
+        let named = Named::of(&events, case);
         let next = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let (switches, added) = shared::switches(&events, next, case, rules);
         events.extend(switches);
-        Self { events, edges: Vec::new(), added, dropped, clocks, attempts, ranks }
+        Self { events, edges: Vec::new(), added, dropped, clocks, attempts, ranks, named }
     }
 
     /// Builds the edges, once all events and amendments are there.
     #[must_use]
     pub fn finish(mut self, rules: &RuleSet) -> Self {
-        let mut all = edges::build(&self.events, rules);
+        let mut all = edges::build(&self.events, &self.named, rules);
         let explains = |i: u32| self.events.get(i as usize).is_some_and(edges::may_explain);
         all.extend(self.added.iter().filter(|e| explains(e.cause)).cloned());
         all.sort();
@@ -130,6 +141,7 @@ impl Graph {
                 let new = cause != effect && !self.added.contains(&edge);
                 if new {
                     self.added.push(edge);
+                    self.note_contradiction(*cause);
                 }
                 new
             }
@@ -140,15 +152,32 @@ impl Graph {
                 }
                 new
             }),
-            Amendment::Demotion { event, why } => self.event_mut(*event).is_some_and(|e| {
-                let new = e.demoted.is_none();
-                if new {
-                    e.demoted = Some(why.clone());
+            Amendment::Demotion { event, why } => {
+                self.event_mut(*event).is_some_and(|e| {
+                    let new = e.demoted.is_none();
+                    if new {
+                        e.demoted = Some(format!("{module}: {why}"));
+                    }
+                    new
+                }) && {
+                    self.note_contradiction(*event);
+                    true
                 }
-                new
-            }),
+            }
             Amendment::Derived { cites, symptom, place, facts, onset } => {
                 self.derive(module, cites, symptom, place, facts, *onset, case, rules)
+            }
+        }
+    }
+
+    /// Says of an event that one module takes it for a cause and another one does not.
+    fn note_contradiction(&mut self, event: u32) {
+        let taken_by = self.added.iter().find(|e| e.cause == event).map(|e| e.rule.clone());
+        let Some(event) = self.event_mut(event) else { return };
+        if let (Some(module), Some(why)) = (taken_by, &event.demoted) {
+            let note = format!("{module} takes it for a cause, but not {why}");
+            if !event.notes.contains(&note) {
+                event.notes.push(note);
             }
         }
     }

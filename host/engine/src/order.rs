@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use firstfault_model::hit::TimeSource;
 use firstfault_model::time::{HOUR, MINUTE, SECOND};
 
 use crate::event::Event;
@@ -34,7 +33,7 @@ pub fn clock_slack(a: &Event, b: &Event) -> i64 {
 }
 
 fn is_guess(event: &Event) -> bool {
-    event.onset.is_some_and(|o| o.source == TimeSource::ZoneAssumed)
+    event.onset.is_some_and(|o| o.source.is_assumed())
 }
 
 /// Which of two events began first; `None` if that cannot be said.
@@ -49,12 +48,12 @@ pub fn compare(a: &Event, b: &Event) -> Option<Ordering> {
     }
     let (x, y) = (a.common_onset()?, b.common_onset()?);
     // Two guesses of the same zone can be compared with each other.
-    let comparable = (x.is_decisive() && y.is_decisive())
-        || (x.source == TimeSource::ZoneAssumed && y.source == TimeSource::ZoneAssumed);
-    if !comparable {
+    if x.source.is_assumed() != y.source.is_assumed() {
         return None;
     }
-    let slack = clock_slack(a, b);
+    // Lines between two stamps of their stream lie between them, but for what a buffer held back.
+    let buffered = if x.source.is_neighbour() || y.source.is_neighbour() { CLOCK_BOUND } else { 0 };
+    let slack = clock_slack(a, b).max(buffered);
     if x.to.shifted(slack) < y.from {
         Some(Ordering::Less)
     } else if y.to.shifted(slack) < x.from {
@@ -89,12 +88,16 @@ pub fn within(cause: &Event, effect: &Event, before: i64, after: i64, reach: Rea
     let (c, e) = (cause.common_onset()?, effect.common_onset()?);
     // An estimate of the clocks moves the window; it does not make it narrower, for a node that came late looks like one whose clock
     // is ahead.
-    let slack =
-        clock_slack(cause, effect).max(if cause.place.node == effect.place.node { 0 } else { CLOCK_BOUND });
+    let between = if cause.place.node == effect.place.node { 0 } else { CLOCK_BOUND };
+    // A zone may be a guess; but what passed elsewhere is not blamed for an hour that only another guess would bring together.
+    let slack = match reach {
+        Reach::Passing if is_guess(cause) != is_guess(effect) => CLOCK_BOUND,
+        _ => clock_slack(cause, effect).max(between),
+    };
     let not_late = c.from <= e.to.shifted(after).shifted(slack);
     // Of a line that was written at some time within a long while nothing says that it came soon after a fault at its beginning.
     let latest = if e.to.0 == i64::MAX { effect.attempt_end } else { Some(e.to) };
-    let latest = latest.filter(|_| e.source == TimeSource::Neighbour);
+    let latest = latest.filter(|_| e.source.is_neighbour());
     let earliest = match (reach, latest) {
         (Reach::Passing, Some(latest)) => e.from.max(latest.shifted(-LONGEST_WAIT)),
         (Reach::Local, Some(latest)) => e.from.max(latest.shifted(-LONGEST_SILENCE)),

@@ -126,10 +126,10 @@ impl Seen {
         }
     }
 
-    /// Whether the workload went on for so long after an event with a time of its own that no rank can have died of it unnoticed.
+    /// Whether the workload went on for so long after an event of a known time that no rank can have died of it unnoticed.
     #[must_use]
     pub fn outlived(&self, event: &Event) -> bool {
-        let dated = event.onset.is_some_and(|o| o.is_decisive() && o.to.0 != i64::MAX);
+        let dated = event.onset.is_some_and(|o| !o.source.is_assumed() && o.to.0 != i64::MAX);
         let (Some(last), Some(onset)) = (self.last_time, event.common_onset().filter(|_| dated)) else {
             return false;
         };

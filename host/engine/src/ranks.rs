@@ -58,6 +58,15 @@ impl RankMap {
                 spot.gpu = spot.gpu.take().or_else(|| PciBusId::parse_packed(event.facts.get("bus")?));
             }
         }
+        for event in events {
+            for (node, ranks) in event.facts.get("rank_table").into_iter().flat_map(|text| table(text)) {
+                for (index, rank) in (0_u32..).zip(ranks) {
+                    told.entry(rank).or_default().insert(node);
+                    let spot = Spot { node: node.to_owned(), gpu_index: Some(index), gpu: None };
+                    spots.entry(rank).or_insert(spot);
+                }
+            }
+        }
         // A rank that is told to be in two places is in none.
         spots.retain(|rank, _| told.get(rank).is_some_and(|nodes| nodes.len() == 1));
         let (blocks, block) = blocks(&spots, world);
@@ -91,6 +100,23 @@ impl RankMap {
     }
 }
 
+/// `{'node-a': [0, 1], 'node-b': [2, 3]}`: the ranks of each node. What does not read so is left out, such as the end of a table that
+/// was cut.
+fn table(text: &str) -> Vec<(&str, Vec<u32>)> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some((_, behind)) = rest.split_once(['\'', '"']) {
+        let Some((node, behind)) = behind.split_once(['\'', '"']) else { break };
+        rest = behind;
+        let list = behind.trim_start().strip_prefix(':').and_then(|l| l.trim_start().strip_prefix('['));
+        let Some((list, behind)) = list.and_then(|l| l.split_once(']')) else { continue };
+        rest = behind;
+        let ranks: Option<Vec<u32>> = list.split(',').map(|rank| rank.trim().parse().ok()).collect();
+        out.extend(ranks.filter(|_| !node.is_empty()).map(|ranks| (node, ranks)));
+    }
+    out
+}
+
 /// Nodes whose ranks are numbered as their devices are, from a multiple of the nodes' size on.
 fn blocks(spots: &BTreeMap<u32, Spot>, world: Option<u32>) -> (BTreeMap<u32, String>, u32) {
     let none = (BTreeMap::new(), 0);
@@ -118,7 +144,8 @@ fn blocks(spots: &BTreeMap<u32, Spot>, world: Option<u32>) -> (BTreeMap<u32, Str
 /// Whether an event only says where a rank ran.
 #[must_use]
 pub fn is_map(event: &Event) -> bool {
-    event.facts.contains_key("of_rank") && event.facts.contains_key("world")
+    event.facts.contains_key("rank_table")
+        || (event.facts.contains_key("of_rank") && event.facts.contains_key("world"))
 }
 
 #[cfg(test)]
@@ -153,6 +180,21 @@ mod tests {
         // The nodes' ranks are numbered as their devices are, two on each.
         assert_eq!(node_of(&map, 0).as_deref(), Some("n0"));
         assert_eq!(node_of(&map, 2).as_deref(), Some("n1"));
+        assert_eq!(node_of(&map, 4), None);
+    }
+
+    #[test]
+    fn tables_of_launchers_tell_the_ranks_of_nodes() {
+        let all = [("a-1", vec![0, 1]), ("b", vec![2, 3])];
+        assert_eq!(table("{'a-1': [0, 1], 'b': [2, 3]}"), all);
+        assert_eq!(table("defaultdict(<class 'list'>, {\"a-1\":[0,1],\"b\": [2, 3], 'c': [4, "), all);
+        assert!(table("{'a': 1, 'b': [x]}, '': [1] '").is_empty());
+        let mut small = Small::new();
+        small.case.context = firstfault_model::context::ExecutionContext::default();
+        let told = [("rank_table", "{'n0': [0, 1], 'n7': [2, 3]}")];
+        let small = small.with_facts("comm.peer_lost", &Source::App, "n0", &[], 10, &told);
+        let map = RankMap::learn(&small.events(), &small.case);
+        assert_eq!(node_of(&map, 3).as_deref(), Some("n7"));
         assert_eq!(node_of(&map, 4), None);
     }
 

@@ -7,20 +7,22 @@ use firstfault_model::diagnosis::{Relation, RuledOut, TerminalState, Verdict};
 use firstfault_model::event::Basis;
 use firstfault_model::source::Source;
 use firstfault_model::taxonomy::Domain;
-use firstfault_model::time::MINUTE;
+use firstfault_model::time::{MINUTE, SECOND};
 use firstfault_rules::matcher::CompiledSignature;
 use firstfault_rules::pack::Role;
 use firstfault_rules::ruleset::RuleSet;
 
 use crate::case::{Case, NodeCoverage};
 use crate::edges::may_explain;
-use crate::event::{Event, Scope};
+use crate::event::{Event, Onset, Scope};
 use crate::graph::Graph;
 use crate::order;
 use crate::progress::Seen;
 
 /// How long before the end a fault without visible effects may lie.
 const NEAR_THE_END: i64 = 30 * MINUTE;
+/// How far stamps that the kernel's log counts from the boot may be off on a machine that ran for long.
+const DRIFT: i64 = 30 * SECOND;
 /// Most root causes; the rest are counted.
 pub const MAX_ROOTS: usize = 64;
 
@@ -114,11 +116,14 @@ pub fn judge(
 /// is concluded from them.
 #[must_use]
 pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BTreeMap<u32, RuledOut> {
+    // Logs that are kept by node could have had it; in a single log of a whole job kernel lines may be what somebody put together.
+    let parted =
+        !case.context.nodes.is_empty() || case.streams.iter().any(|stream| stream.name.node.is_some());
     numbered(&graph.events)
         .filter(|(_, e)| may_explain(e))
         .filter_map(|(i, event)| {
             // Hearsay of a device convicts nobody, also where its node's own log is missing: that log is then what to fetch.
-            let of_device = event.domain(rules) == Domain::Hardware && !case.context.nodes.is_empty();
+            let of_device = event.domain(rules) == Domain::Hardware && parted;
             if event.quoted && (of_device || is_contradicted(event, case, rules)) {
                 return Some((i, RuledOut::Quoted));
             }
@@ -230,7 +235,9 @@ fn candidates(
             out.ruled_out.insert(i, (RuledOut::Later, None));
             continue;
         }
-        if leads_to_the_end(event, case, rules, effects.contains_key(&i)) {
+        if came_too_late(event, graph, case, rules) {
+            out.context.insert(i);
+        } else if leads_to_the_end(i, event, graph, case, rules, effects) {
             found.push(i);
         } else {
             out.context.insert(i);
@@ -267,17 +274,58 @@ fn without_the_undated(
     found
 }
 
-/// Whether an event has a way to the end of the attempt: it explains something, it cannot be gone on from, it lasts, or it came
-/// shortly before.
-fn leads_to_the_end(event: &Event, case: &Case, rules: &RuleSet, explains: bool) -> bool {
+/// Whether an event has a way to the end of the attempt: it cannot be gone on from, it lasts, it came shortly before, or something
+/// that did follows from it.
+fn leads_to_the_end(
+    i: u32,
+    event: &Event,
+    graph: &Graph,
+    case: &Case,
+    rules: &RuleSet,
+    effects: &BTreeMap<u32, Vec<u32>>,
+) -> bool {
     let definition = event.definition(rules);
-    if explains || definition.is_some_and(|d| d.fatal || d.lasting || d.terminal.is_some()) {
+    if definition.is_some_and(|d| d.fatal || d.lasting || d.terminal.is_some()) {
         return true;
     }
-    match (event.last_seen.or(event.onset.map(|o| o.nominal())), case.context.document.end) {
-        (Some(seen), Some(end)) => end.since(seen) <= NEAR_THE_END,
-        _ => true,
+    // Without a record of the end, the last that the workload wrote is near it.
+    let written = case.streams.iter().filter(|s| s.name.source == Source::App).filter_map(|s| s.stats.last);
+    let Some(end) = case.context.document.end.or(written.max()) else { return true };
+    let is_near = |event: &Event| {
+        let seen = event.last_seen.or(event.onset.map(|o| o.nominal()));
+        seen.is_none_or(|seen| end.since(event.common_time(seen)) <= NEAR_THE_END)
+    };
+    let follows = |i: &u32| graph.events.get(*i as usize).is_some_and(is_near);
+    is_near(event) || Graph::reached_from(i, effects).iter().any(follows)
+}
+
+/// Whether an event began when all was over: after the end, or after the last word of what failed on its own node.
+fn came_too_late(event: &Event, graph: &Graph, case: &Case, rules: &RuleSet) -> bool {
+    let Some(onset) = event.common_onset().filter(Onset::is_decisive) else { return false };
+    // The end is the scheduler's record, and so are its lines.
+    let stream = case.streams.get(event.first.stream as usize);
+    let slack = if stream.is_some_and(|s| s.name.source == Source::Scheduler) {
+        5 * SECOND
+    } else {
+        order::CLOCK_BOUND
+    };
+    if case.context.document.end.is_some_and(|end| onset.from > end.shifted(slack)) {
+        return true;
     }
+    let definition = event.definition(rules);
+    let (Some(node), false) = (&event.place.node, definition.is_some_and(|d| d.terminal.is_some())) else {
+        return false;
+    };
+    // A wait that began before says nothing: it may well be a wait for this.
+    let last_words = graph.events.iter().filter(|e| {
+        e.place.node.as_ref() == Some(node)
+            && e.role == Role::Effect
+            && e.scope == Scope::In
+            && e.onset.is_some_and(|o| o.is_decisive() && o.reported.is_none())
+    });
+    let last = last_words.map(|e| e.last_seen.or(e.onset.map(|o| o.to))).max().flatten();
+    let own = event.onset.map(|o| o.from);
+    matches!((last, own), (Some(last), Some(own)) if own > last.shifted(DRIFT))
 }
 
 /// Whether the log of whom a quoted line speaks was read: it would have the line.
@@ -336,7 +384,7 @@ fn arrange(
             continue;
         };
         let main_first = order::compare(a, b) == Some(Ordering::Less);
-        let weaker = b.quoted || (b.trust < a.trust);
+        let weaker = b.quoted || b.doubted || (b.trust < a.trust);
         // Hearsay convicts nobody beside a fault that was seen.
         if b.quoted && !a.quoted {
             for event in &root.events {
@@ -344,7 +392,16 @@ fn arrange(
             }
             continue;
         }
-        if (own.is_empty() && (main_first || weaker)) || is_scheduler_act(b, rules) {
+        // What had followed from the one before the other began is not the other's.
+        let main_before = main.effects.iter().any(|effect| {
+            link(main, *effect).is_some_and(|(basis, unordered, _)| basis <= Basis::Place && !unordered)
+                && graph.events.get(*effect as usize).and_then(|e| order::compare(e, b))
+                    == Some(Ordering::Less)
+        });
+        let told = told_of(graph, main, b)
+            && told_of_none(graph, &root)
+            && (passes(b, rules) || of_no_rank(b, rules));
+        if told || (own.is_empty() && (main_first || main_before || weaker)) || is_scheduler_act(b, rules) {
             for event in &root.events {
                 ruled_out.insert(*event, (RuledOut::Later, Some(main_lead)));
             }
@@ -363,8 +420,16 @@ fn arrange(
                 })
             })
         };
-        let both = device(a) && device(b) && local(&root, main) && local(main, &root);
-        let alternative = own.is_empty() || (overlap && !main_first && !both);
+        // And what each of two is named for, or said to be the cause of, the other did not do.
+        let named = |mine: &Root, other: &Root| {
+            mine.effects.iter().any(|effect| {
+                link(mine, *effect).is_some_and(|(basis, ..)| basis <= Basis::NamedPeer)
+                    && link(other, *effect).is_none_or(|(basis, ..)| basis > Basis::NamedPeer)
+            })
+        };
+        let both = (device(a) && device(b) && local(&root, main) && local(main, &root))
+            || (named(&root, main) && named(main, &root));
+        let alternative = own.is_empty() || (overlap && !main_first && !main_before && !both);
         root.relation = if alternative { Relation::Alternative } else { Relation::Independent };
         kept.push(root);
     }
@@ -375,6 +440,33 @@ fn arrange(
         main.relation = Relation::Alternative;
     }
     kept
+}
+
+/// Whether a fault leaves what it met able to go on.
+fn passes(event: &Event, rules: &RuleSet) -> bool {
+    event.definition(rules).is_none_or(|d| !d.fatal && !d.lasting && d.terminal.is_none())
+}
+
+/// Whether it ended a process of which nothing tells that it was a rank.
+fn of_no_rank(event: &Event, rules: &RuleSet) -> bool {
+    event.ranks.is_empty() && matches!(event.domain(rules), Domain::Application | Domain::Resource)
+}
+
+/// Whether the node of an event reports that it lost the place of a root: it was still alive then.
+fn told_of(graph: &Graph, root: &Root, event: &Event) -> bool {
+    let Some(node) = &event.place.node else { return false };
+    root.effects.iter().any(|effect| {
+        graph.events.get(*effect as usize).is_some_and(|e| e.place.node.as_ref() == Some(node))
+            && graph
+                .causes_of(*effect)
+                .iter()
+                .any(|e| e.basis == Basis::NamedPeer && root.events.contains(&e.cause))
+    })
+}
+
+/// Whether nobody names the place of a root as the partner that was lost.
+fn told_of_none(graph: &Graph, root: &Root) -> bool {
+    !graph.edges.iter().any(|e| e.basis <= Basis::NamedPeer && root.events.contains(&e.cause))
 }
 
 fn is_scheduler_act(event: &Event, rules: &RuleSet) -> bool {
@@ -411,24 +503,62 @@ fn join(
             }
         }
     }
+    without_a_place(&mut roots, graph);
     for root in &mut roots {
-        let lead = |i: &u32| {
-            graph.events.get(*i as usize).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first))
-        };
-        root.events.sort_by_key(|i| (lead(i), *i));
+        lead_first(&mut root.events, graph);
         let events: BTreeSet<u32> = root.events.iter().copied().collect();
         root.effects = root.effects.difference(&events).copied().collect();
     }
     roots
 }
 
+/// What has no place is what the same kind of fault has elsewhere, if it has one place.
+fn without_a_place(roots: &mut Vec<Root>, graph: &Graph) {
+    let lead = |root: &Root| root.events.first().and_then(|i| graph.events.get(*i as usize));
+    let placed = |root: &Root| {
+        lead(root).is_some_and(|e| {
+            e.place.node.is_some()
+                || e.place.gpu.is_some()
+                || e.place.port.is_some()
+                || e.place.component.is_some()
+        })
+    };
+    let symptom = |root: &Root| lead(root).map(|e| e.symptom.clone());
+    let (with, without): (Vec<Root>, Vec<Root>) = std::mem::take(roots).into_iter().partition(placed);
+    *roots = with;
+    for root in without {
+        let mut same = roots.iter_mut().filter(|other| placed(other) && symptom(other) == symptom(&root));
+        match (same.next(), same.next()) {
+            (Some(one), None) => {
+                one.events.extend(root.events);
+                one.effects.extend(root.effects);
+            }
+            _ => roots.push(root),
+        }
+    }
+}
+
+/// Puts the event first that tells best when it began: the earliest with a time of its own, unless another lies wholly before it.
+fn lead_first(events: &mut [u32], graph: &Graph) {
+    let event = |i: u32| graph.events.get(i as usize);
+    let key = |i: u32| event(i).map(|e| (e.onset.map_or(i64::MAX, |o| o.from.0), e.first, i));
+    let dated = |i: u32| event(i).and_then(Event::common_onset).filter(Onset::is_decisive);
+    let first = events.iter().filter_map(|i| dated(*i)).map(|o| o.from).min();
+    let vague = |i: u32| {
+        let onset = event(i).and_then(Event::common_onset);
+        dated(i).is_none() && first.is_some_and(|first| onset.is_none_or(|o| o.to >= first))
+    };
+    events.sort_by_key(|i| (vague(*i), key(*i)));
+}
+
 /// Whether `a` is the more responsible one.
 fn better(graph: &Graph, case: &Case, rules: &RuleSet, a: &Root, b: &Root) -> bool {
     let lead = |root: &Root| root.events.first().and_then(|i| graph.events.get(*i as usize));
     let (Some(x), Some(y)) = (lead(a), lead(b)) else { return false };
-    // First-hand evidence before quoted.
-    if x.quoted != y.quoted {
-        return y.quoted;
+    // First-hand evidence before quoted, and before what the log that should have it does not have.
+    let disputed = |e: &Event| e.quoted || e.doubted;
+    if disputed(x) != disputed(y) {
+        return disputed(y);
     }
     // What the workload or its node shows comes before what the scheduler did about it, unless the order says otherwise.
     let tied = |x: &Event, y: &Event| {
@@ -442,6 +572,11 @@ fn better(graph: &Graph, case: &Case, rules: &RuleSet, a: &Root, b: &Root) -> bo
         Some(Ordering::Less) => return true,
         Some(Ordering::Greater) => return false,
         _ => {}
+    }
+    // Whom others name as lost was lost before those that say so.
+    let first = |a: &Root, b: &Root, y: &Event| told_of(graph, a, y) && told_of_none(graph, b);
+    if first(a, b, y) != first(b, a, x) {
+        return first(a, b, y);
     }
     // The state that the scheduler gives tells an act of its own from a fault.
     let names_end = |e: &Event| {

@@ -1,5 +1,6 @@
 //! Whether an event belongs to the attempt: its nodes, its GPUs, its window.
 
+use firstfault_model::ranges::parse_nodes;
 use firstfault_model::time::{HOUR, MINUTE, SECOND};
 use firstfault_rules::ruleset::RuleSet;
 use rayon::prelude::*;
@@ -13,6 +14,9 @@ use crate::order::CLOCK_BOUND;
 const AFTER_END: i64 = 15 * MINUTE;
 /// How long before the start a fault with lasting state may lie.
 const BEFORE_START: i64 = 24 * HOUR;
+
+/// Most nodes of a list that are looked at.
+const MOST_NODES: usize = 100_000;
 
 /// Sets the scope of all events.
 pub fn assign(events: &mut [Event], attempts: &Attempts, case: &Case, rules: &RuleSet) {
@@ -44,10 +48,22 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
             return Scope::Out;
         }
     }
-    if names_another_job(event, context.document.id.as_deref()) {
+    if event.of_another_job
+        || names_another_job(event, context.document.id.as_deref())
+        || names_other_nodes(event, case)
+    {
         return Scope::Out;
     }
     let Some(onset) = event.common_onset() else { return Scope::In };
+    // Just before the start the clocks of two machines leave it open to whom a passing fault belongs, but its process may tell.
+    if event.stranger
+        && !event.definition(rules).is_some_and(|d| d.lasting)
+        && context.document.start.is_some_and(|start| {
+            onset.to < start && event.last_seen.is_none_or(|seen| event.common_time(seen) < start)
+        })
+    {
+        return Scope::Out;
+    }
     if let Some(start) = context.document.start
         && onset.to < start.shifted(-CLOCK_BOUND)
         && event.last_seen.is_none_or(|seen| seen < start.shifted(-CLOCK_BOUND))
@@ -68,22 +84,57 @@ fn scope_of(event: &Event, clearing: &[&Event], case: &Case, rules: &RuleSet) ->
     Scope::In
 }
 
-/// Whether a line of the scheduler names a job that is not this one: its log is that of the whole cluster.
-fn names_another_job(event: &Event, own: Option<&str>) -> bool {
-    let base = |id: &str| {
-        let end = id.find(|c: char| !c.is_ascii_digit()).unwrap_or(id.len());
-        id.get(..end).filter(|base| !base.is_empty()).map(str::to_owned)
-    };
-    let scheduler = ["slurm.", "job.", "node."].iter().any(|family| event.symptom.starts_with(family));
-    let named = event.facts.get("id").filter(|_| scheduler).and_then(|id| base(id));
-    match (named, own.and_then(base)) {
-        // Of an array each task has a number of its own besides the array's: either may be written.
-        (Some(named), Some(base_of_own)) => {
-            let own = own.unwrap_or_default();
-            named != base_of_own && !own.split(|c: char| !c.is_ascii_digit()).any(|part| part == named)
-        }
+/// Whether a line of the scheduler, or of the kernel about a control group, names a job that is not this one: their logs are those
+/// of the whole cluster and of the whole node.
+pub fn names_another_job(event: &Event, own: Option<&str>) -> bool {
+    let told = ["slurm.", "job.", "node.", "kernel."].iter().any(|family| event.symptom.starts_with(family));
+    let named = event.facts.get("id").filter(|_| told).and_then(|id| JobId::parse(id));
+    match (named, own.and_then(JobId::parse)) {
+        (Some(named), Some(own)) => !named.may_be(&own),
         _ => false,
     }
+}
+
+/// A job's number as Slurm writes it: `60251`, `60251.0` (a step), `19_2` or `19_2(25)` (a task of an array, which has a number of its
+/// own as well), `20+1(21)` (a part of a heterogeneous job).
+struct JobId<'a> {
+    base: &'a str,
+    task: Option<&'a str>,
+    raw: Option<&'a str>,
+}
+
+impl<'a> JobId<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let digits = |text: &'a str| {
+            let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+            text.split_at_checked(end).filter(|(number, _)| !number.is_empty())
+        };
+        let (base, rest) = digits(text)?;
+        let (task, rest) = match rest.strip_prefix('_').and_then(digits) {
+            Some((task, rest)) => (Some(task), rest),
+            None => (None, rest),
+        };
+        let raw = rest.split_once('(').and_then(|(_, rest)| digits(rest)).map(|(raw, _)| raw);
+        Some(Self { base, task, raw })
+    }
+
+    /// Whether both may mean one job: a number of its own, or the same task of an array.
+    fn may_be(&self, other: &Self) -> bool {
+        let is = |a: Option<&str>, b: &Self| {
+            a.is_some() && (a == b.raw || (b.task.is_none() && a == Some(b.base)))
+        };
+        let same_task = self.base == other.base
+            && (self.task == other.task || self.task.is_none() || other.task.is_none());
+        same_task || is(self.raw, other) || is(other.raw, self)
+    }
+}
+
+/// Whether a line of the scheduler is about a list of nodes of which none is the attempt's.
+fn names_other_nodes(event: &Event, case: &Case) -> bool {
+    let context = &case.context;
+    let Some(list) = event.facts.get("nodes").filter(|_| !context.nodes.is_empty()) else { return false };
+    parse_nodes(list, MOST_NODES)
+        .is_some_and(|nodes| !nodes.is_empty() && nodes.iter().all(|node| context.node_named(node).is_none()))
 }
 
 /// Whether an event says that what was wrong is no longer: the driver needs nothing any more, or the node booted.
@@ -107,4 +158,42 @@ fn cleared_by(event: &Event, other: &Event) -> bool {
         _ => other.first.stream == event.first.stream && other.last > event.last,
     };
     same_place && since && other.trust >= event.trust
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_one_job_in_all_ways_that_slurm_writes_them() {
+        let same = |a: &str, b: &str| {
+            let (a, b) = (JobId::parse(a).unwrap(), JobId::parse(b).unwrap());
+            assert_eq!(a.may_be(&b), b.may_be(&a));
+            a.may_be(&b)
+        };
+        for (a, b) in [
+            ("60251", "60251"),
+            ("60251.0", "60251"),
+            ("60251.batch", "60251.3"),
+            ("19_2(25)", "25"),
+            ("19_2(25)", "19_2"),
+            ("19_2", "19"),
+            ("20+1(21)", "21"),
+            ("20+1(21)", "20"),
+        ] {
+            assert!(same(a, b), "{a} {b}");
+        }
+        for (a, b) in [
+            ("60251", "60252"),
+            ("60251", "6025"),
+            ("19_2", "19_3"),
+            ("19_2(25)", "19_3"),
+            ("19_2(25)", "2"),
+            ("19_2", "2"),
+            ("19_2(25)", "26"),
+        ] {
+            assert!(!same(a, b), "{a} {b}");
+        }
+        assert!(JobId::parse("batch").is_none() && JobId::parse("").is_none());
+    }
 }

@@ -6,7 +6,7 @@ use firstfault_model::diagnosis::{
     Affected, Confidence, PlaceFields, RootCause, Suspect, TerminalState, Verdict,
 };
 use firstfault_model::taxonomy::Domain;
-use firstfault_model::time::Timestamp;
+use firstfault_model::time::{SECOND, Timestamp};
 
 use crate::case::Case;
 use crate::missing::Gap;
@@ -85,8 +85,12 @@ fn attributed(parts: &Parts<'_>) -> String {
     if let Some(link) = &root.place.link {
         sentence.push_str(&format!(", link {}", link.local));
     }
-    if let Some(onset) = root.onset.as_ref().filter(|o| o.time_source != "neighbour") {
-        let time = onset.to.map_or(onset.from, |to| onset.from.max(to.shifted(-1_000_000_000)));
+    if let Some(onset) = root.onset.as_ref().filter(|o| !o.time_source.starts_with("neighbour")) {
+        // The middle of less than a second, else the last second.
+        let time = onset.to.map_or(onset.from, |to| match to.since(onset.from) {
+            width if width < SECOND => onset.from.shifted(width / 2),
+            _ => to.shifted(-SECOND),
+        });
         sentence.push_str(&format!(", {} UTC", time.clock(false)));
     }
     sentence.push('.');
@@ -120,6 +124,16 @@ fn undetermined(parts: &Parts<'_>) -> String {
         );
     }
     let mut sentence = match parts.main_effect {
+        Some(effect) if parts.still_since.is_some() => {
+            let since = parts.still_since.map_or_else(String::new, |t| t.clock(false));
+            let who = sufferers(parts.affected);
+            let who = if who.is_empty() { "The attempt".to_owned() } else { who };
+            format!(
+                "The job stood still from {since} UTC on, and ended as {}; what was collected does not show why. {who} reported: {effect}, which is an \
+                 effect.",
+                parts.state.name().replace('_', " ")
+            )
+        }
         Some(effect) => {
             let who = sufferers(parts.affected);
             let who = if who.is_empty() { "The attempt".to_owned() } else { who };

@@ -98,7 +98,27 @@ pub fn accused(
             events.iter().filter_map(|i| graph.events.get(*i as usize)).map(|e| e.ranks.len().max(1)).sum();
         let who = if ranks == 1 { "one process lost".to_owned() } else { format!("{ranks} processes lost") };
         let why = format!("{who} their connection to it");
-        out.push(Accused { event_place: at_node(&peer), ranks: Vec::new(), events, ..accuse(i, first, why) });
+        // Which of its processes was killed says more than that the others lost it.
+        let killed = numbered(&graph.events).find(|(i, e)| {
+            reports(*i, e)
+                && e.place.node.as_deref() == Some(peer.as_str())
+                && e.definition(rules).is_some_and(|d| d.sub_domain.as_deref() == Some("killed"))
+                && (!e.ranks.is_empty() || e.place.process.is_some())
+        });
+        out.push(match killed {
+            Some((i, event)) => {
+                let which = match event.ranks.as_slice() {
+                    [rank] => format!("rank {rank}"),
+                    _ => "a process of it".to_owned(),
+                };
+                let why = format!("{which} was killed, and {who} their connection to its node");
+                let events = std::iter::once(i).chain(events).collect();
+                Accused { events, ..accuse(i, event, why) }
+            }
+            None => {
+                Accused { event_place: at_node(&peer), ranks: Vec::new(), events, ..accuse(i, first, why) }
+            }
+        });
     }
     // What ended an attempt that had long stood still points at the stall.
     if out.is_empty()

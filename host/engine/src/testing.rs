@@ -39,12 +39,29 @@ id = "gpu.advice"
 role = "advice"
 title = "advice"
 [[symptom]]
+id = "kernel.group"
+role = "advice"
+title = "control group"
+[[symptom]]
 id = "app.exception"
 role = "cause"
 domain = "application"
 sub_domain = "exception"
 title = "exception"
 fatal = true
+[[symptom]]
+id = "app.error"
+role = "either"
+domain = "application"
+sub_domain = "exception"
+title = "error"
+fatal = true
+[[symptom]]
+id = "app.device"
+role = "either"
+domain = "hardware"
+sub_domain = "gpu_memory"
+title = "the workload tells a fault of a device"
 [[symptom]]
 id = "comm.timeout"
 role = "effect"
@@ -80,6 +97,14 @@ symptom = "app.exception"
 sources = ["app"]
 pattern = 'exception'
 [[signature]]
+symptom = "app.error"
+sources = ["app"]
+pattern = 'error'
+[[signature]]
+symptom = "app.device"
+sources = ["app"]
+pattern = 'device'
+[[signature]]
 symptom = "comm.timeout"
 sources = ["app"]
 pattern = 'timed out'
@@ -97,6 +122,14 @@ effect = "comm.*"
 by = ["gpu.*", "app.*"]
 where = "any_rank_of_job"
 within = { before = "15m", after = "30s" }
+[[cause]]
+effect = "comm.peer_lost"
+by = ["gpu.*", "app.*"]
+where = "named_peer"
+[[cause]]
+effect = ["app.error", "app.device"]
+by = ["gpu.*", "app.device"]
+where = "any_rank_of_job"
 [[cause]]
 effect = "gpu.fault"
 by = ["gpu.lost"]

@@ -198,3 +198,136 @@ fn nothing_read_is_not_no_fault() {
     assert_eq!(finding.verdict, Verdict::Undetermined);
     assert!(!finding.could_change_the_verdict.is_empty());
 }
+
+/// An error of rank 0 that nothing dates, and a fault on the other node that passed, a little before the others lost rank 0.
+fn error_on_n0_and_fault_on_n1() -> Small {
+    Small::new()
+        .untimed("app.error", &APP, "n0", &[("rank", "0")])
+        .event("gpu.fault", &KERNEL, "n1", &[GPU], 1790)
+        .with_facts("comm.peer_lost", &APP, "n1", &[("rank", "2")], 1800, &[("peer_node", "n0")])
+}
+
+#[test]
+fn whom_others_name_as_lost_was_lost_first() {
+    let small = error_on_n0_and_fault_on_n1();
+    assert_eq!(roots(&small), [("app.error".into(), Some("n0".into()))]);
+    assert!(ruled_out(&small).contains(&("gpu.fault".into(), RuledOut::Later)));
+    // Named as well, the other one is as good a candidate.
+    let both = error_on_n0_and_fault_on_n1().with_facts(
+        "comm.peer_lost",
+        &APP,
+        "n0",
+        &[("rank", "1")],
+        1800,
+        &[("peer_node", "n1")],
+    );
+    assert!(roots(&both).contains(&("gpu.fault".into(), Some("n1".into()))));
+}
+
+#[test]
+fn what_began_after_the_end_did_not_bring_it_about() {
+    let after = |at: i64| {
+        Small::new().event("app.exception", &APP, "n0", &[("rank", "0")], 3590).event(
+            "gpu.lost",
+            &KERNEL,
+            "n1",
+            &[GPU],
+            at,
+        )
+    };
+    assert_eq!(roots(&after(3700)), [("app.exception".into(), Some("n0".into()))]);
+    // Within what clocks may differ by it may have been before.
+    assert_eq!(roots(&after(3610)).len(), 2);
+    // But not after the last that its own node says.
+    let silent = after(3640).event("comm.peer_lost", &APP, "n1", &[("rank", "2")], 3595);
+    assert_eq!(roots(&silent), [("app.exception".into(), Some("n0".into()))]);
+    // A wait that began before may be a wait for it.
+    let waiting = Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 1900).timeouts(&[0, 1, 3], 1860);
+    assert_eq!(roots(&waiting), [("gpu.fault".into(), Some("n1".into()))]);
+}
+
+#[test]
+fn a_fault_of_a_device_that_its_nodes_whole_kernel_log_does_not_have_is_only_suspected() {
+    let told = || Small::new().event("app.device", &APP, "n1", &[("rank", "2")], 1800);
+    let root = &told().timeouts(&[0, 1, 3], 1801).finding().root_causes[0];
+    assert_eq!((root.symptom.as_str(), root.confidence), ("app.device", Confidence::Suspected));
+    // With a word of the kernel about a device, or without that log, it stands.
+    let confirmed = told().event("gpu.advice", &KERNEL, "n1", &[GPU], 1800).timeouts(&[0, 1, 3], 1801);
+    assert_ne!(confirmed.finding().root_causes[0].confidence, Confidence::Suspected);
+    // It takes nothing from an error that was seen first-hand.
+    let beside = told().event("app.error", &APP, "n1", &[("rank", "3")], 1801);
+    assert_eq!(roots(&beside)[0], ("app.error".into(), Some("n1".into())));
+}
+
+#[test]
+fn a_process_of_an_earlier_job_is_not_this_ones() {
+    let small = |pid: &str| {
+        Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU, ("process", pid)], -30).event(
+            "comm.peer_lost",
+            &APP,
+            "n1",
+            &[("rank", "2"), ("process", "4242")],
+            30,
+        )
+    };
+    assert!(ruled_out(&small("17")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
+    // The clock of a machine that starts a job may be half a minute ahead.
+    assert!(!ruled_out(&small("4242")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
+}
+
+#[test]
+fn a_process_that_its_launcher_calls_a_rank_is_that_rank() {
+    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[("process", "4242")], 1800).event(
+        "comm.peer_lost",
+        &APP,
+        "n1",
+        &[("rank", "3"), ("process", "4242")],
+        1801,
+    );
+    assert_eq!(small.finding().root_causes[0].place.ranks, [3]);
+    let twice = Small::new()
+        .event("gpu.fault", &KERNEL, "n1", &[("process", "4242")], 1800)
+        .event("comm.peer_lost", &APP, "n1", &[("rank", "2"), ("process", "4242")], 1801)
+        .event("comm.peer_lost", &APP, "n1", &[("rank", "3"), ("process", "4242")], 1801);
+    assert!(twice.finding().root_causes[0].place.ranks.is_empty());
+}
+
+#[test]
+fn an_act_of_the_scheduler_has_no_node() {
+    // The log of the node on which the job's output ends up.
+    let small = Small::ended("timeout").event("sched.limit", &APP, "n1", &[], 3600);
+    let finding = small.finding();
+    assert_eq!(finding.root_causes[0].place.node, None);
+    assert!(finding.responsible.nodes.is_empty());
+}
+
+#[test]
+fn a_clock_that_tells_the_cause_after_its_effects_is_said_to_be_ahead() {
+    let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 1838).with_facts(
+        "comm.peer_lost",
+        &APP,
+        "n0",
+        &[("rank", "0")],
+        1800,
+        &[("peer_node", "n1")],
+    );
+    let finding = small.finding();
+    assert_eq!(finding.root_causes[0].symptom, "gpu.fault");
+    let clock = &finding.clocks[0];
+    assert_eq!((clock.node.as_str(), clock.method.as_str()), ("n1", "order_of_cause_and_effect"));
+    assert!((37_900..=38_000).contains(&clock.offset_ms), "{}", clock.offset_ms);
+}
+
+#[test]
+fn a_process_in_the_control_group_of_another_job_is_that_jobs() {
+    let small = |job: &str| {
+        let mut small = Small::new();
+        small.case.context.document.id = Some("77".into());
+        small
+            .event("app.exception", &APP, "n0", &[("rank", "0")], 1800)
+            .with_facts("kernel.group", &KERNEL, "n0", &[("process", "17")], 1790, &[("id", job)])
+            .event("gpu.fault", &KERNEL, "n0", &[("process", "17")], 1790)
+    };
+    assert!(ruled_out(&small("78")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
+    assert!(!ruled_out(&small("77")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
+}

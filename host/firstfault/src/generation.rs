@@ -1,6 +1,6 @@
 //! A generation: the plugins and rules that decide verdicts, loaded together and never changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -142,7 +142,7 @@ impl Generation {
                 World::TelemetryCollector => collectors.push((i >= own, plugin)),
                 World::RuleModule => match load(plugin.name(), plugin.manifest(), Some(plugin.name())) {
                     Ok(pack) if i < own => {
-                        packs.push(pack);
+                        packs.push(pack.shipped());
                         modules.push(plugin);
                     }
                     Ok(pack) => guest_modules.push((plugin, pack)),
@@ -153,9 +153,8 @@ impl Generation {
         }
         let connector = connector.filter(|_| !collectors.is_empty()).ok_or(GenerationError::NoPlugins)?;
         for bundled in firstfault_bundle::packs() {
-            packs.push(
-                load(bundled.name, bundled.text, None).map_err(|e| GenerationError::Pack(e.to_string()))?,
-            );
+            let pack = load(bundled.name, bundled.text, None);
+            packs.push(pack.map_err(|e| GenerationError::Pack(e.to_string()))?.shipped());
         }
         packs.extend(site_packs(site)?);
         let mut rules = join(&packs)?;
@@ -193,6 +192,7 @@ impl Generation {
             name: p.pack.pack.name.clone(),
             version: p.pack.pack.version.clone(),
             digest: p.digest.clone(),
+            overrides: some_of(self.rules.overrides(&p.pack.pack.name)),
         };
         self.rules.packs().iter().map(of).collect()
     }
@@ -202,6 +202,15 @@ impl Generation {
     pub fn tables(&self) -> Arc<dyn Tables> {
         Arc::new(PackTables(Arc::clone(&self.rules)))
     }
+}
+
+/// Most rows that a pack is listed to take the place of.
+const MOST_OVERRIDES: usize = 32;
+
+fn some_of(overrides: &[String]) -> Vec<String> {
+    let more = overrides.len().saturating_sub(MOST_OVERRIDES);
+    let listed = overrides.iter().take(MOST_OVERRIDES).cloned();
+    listed.chain((more > 0).then(|| format!("and {more} more"))).collect()
 }
 
 fn join(packs: &[LoadedPack]) -> Result<RuleSet, GenerationError> {
@@ -243,13 +252,19 @@ fn site_packs(folder: Option<&Path>) -> Result<Vec<LoadedPack>, GenerationError>
         }
     }
     paths.sort();
-    paths
-        .iter()
-        .map(|path| {
-            let text = std::fs::read_to_string(path).map_err(fail(path))?;
-            load(&path.display().to_string(), &text, None).map_err(|e| GenerationError::Pack(e.to_string()))
-        })
-        .collect()
+    let mut packs: BTreeMap<String, (&Path, LoadedPack)> = BTreeMap::new();
+    for path in &paths {
+        let text = std::fs::read_to_string(path).map_err(fail(path))?;
+        let pack = load(&path.display().to_string(), &text, None)
+            .map_err(|e| GenerationError::Pack(e.to_string()))?;
+        let name = pack.pack.pack.name.clone();
+        if let Some((other, _)) = packs.insert(name.clone(), (path, pack)) {
+            let why =
+                format!("{} and {} are both packs of the name '{name}'", other.display(), path.display());
+            return Err(GenerationError::Pack(why));
+        }
+    }
+    Ok(packs.into_values().map(|(_, pack)| pack).collect())
 }
 
 /// Where compiled plugins of the site are kept; none without a home.

@@ -1,5 +1,6 @@
 //! Runs the tests that packs carry, through the same reader, rule modules and engine as a diagnosis.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -7,14 +8,15 @@ use std::sync::Arc;
 use firstfault_engine::Case;
 use firstfault_engine::event::Event;
 use firstfault_model::context::ExecutionContext;
+use firstfault_model::hit::Position;
 use firstfault_model::source::{Source, Trust};
 use firstfault_model::stream::StreamName;
 use firstfault_model::time::parse_offset;
 use firstfault_reader::{Input, Part, ReaderLimits};
-use firstfault_rules::pack::{Expect, Test};
+use firstfault_rules::pack::{Expect, Role, Symptom, Test};
 
 use crate::generation::Generation;
-use crate::pipeline::attribute::attribute;
+use crate::pipeline::attribute::{Attributed, attribute};
 
 /// What the tests gave.
 #[derive(Debug, Default)]
@@ -38,6 +40,52 @@ pub fn run_all(generation: &Generation) -> Outcome {
     outcome
 }
 
+/// Lines of the packs' tests of which two packs say what cannot both be so: that it is harmless and that it is a fault, or that it is
+/// two different faults.
+#[must_use]
+pub fn disagreements(generation: &Generation) -> Vec<String> {
+    let rules = &generation.rules;
+    let mut found = BTreeSet::new();
+    for (_, test) in rules.tests() {
+        let Ok(attributed) = events_of(generation, test) else { continue };
+        let mut by_line: BTreeMap<Position, Vec<&Event>> = BTreeMap::new();
+        for event in attributed.graph.events.iter().filter(|e| !e.implied) {
+            by_line.entry(event.first).or_default().push(event);
+        }
+        for events in by_line.values() {
+            for (i, a) in events.iter().enumerate() {
+                for b in events.iter().skip(i + 1) {
+                    let (Some(x), Some(y)) = (rules.symptom(&a.symptom), rules.symptom(&b.symptom)) else {
+                        continue;
+                    };
+                    let line = || attributed.case.hits.get(*a.hits.first()? as usize).map(|h| h.text.clone());
+                    if x.pack != y.pack && contradict(&x.symptom, &y.symptom) {
+                        found.insert(format!(
+                            "'{}' of pack {} and '{}' of pack {} are both made of: {}",
+                            a.symptom,
+                            x.pack,
+                            b.symptom,
+                            y.pack,
+                            line().unwrap_or_default()
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn contradict(a: &Symptom, b: &Symptom) -> bool {
+    let harmless = |s: &Symptom| s.role == Role::Benign;
+    match (a.role.explains(), b.role.explains()) {
+        (true, true) => (a.domain, &a.sub_domain) != (b.domain, &b.sub_domain),
+        (true, false) => harmless(b),
+        (false, true) => harmless(a),
+        (false, false) => false,
+    }
+}
+
 struct Lines(File);
 
 impl Part for Lines {
@@ -47,6 +95,20 @@ impl Part for Lines {
 }
 
 fn run(generation: &Generation, test: &Test) -> Result<(), String> {
+    let attributed = events_of(generation, test)?;
+    // Implied events are the engine's inference, not the pack's.
+    let mut left: Vec<&Event> = attributed.graph.events.iter().filter(|e| !e.implied).collect();
+    for expect in &test.expect {
+        match left.iter().position(|event| fits(event, expect)) {
+            Some(i) => _ = left.remove(i),
+            None => return Err(format!("no event is {}; seen: {}", wanted(expect), list(&left))),
+        }
+    }
+    if left.is_empty() { Ok(()) } else { Err(format!("events that are not expected: {}", list(&left))) }
+}
+
+/// What the lines of a test become.
+fn events_of(generation: &Generation, test: &Test) -> Result<Attributed, String> {
     let context = match &test.context.document {
         Some(document) => ExecutionContext::new(document.clone()).map_err(|e| format!("context: {e}"))?,
         None => ExecutionContext::default(),
@@ -78,16 +140,7 @@ fn run(generation: &Generation, test: &Test) -> Result<(), String> {
         marks: reading.marks,
         ..Case::default()
     };
-    let attributed = attribute(generation, case);
-    // Implied events are the engine's inference, not the pack's.
-    let mut left: Vec<&Event> = attributed.graph.events.iter().filter(|e| !e.implied).collect();
-    for expect in &test.expect {
-        match left.iter().position(|event| fits(event, expect)) {
-            Some(i) => _ = left.remove(i),
-            None => return Err(format!("no event is {}; seen: {}", wanted(expect), list(&left))),
-        }
-    }
-    if left.is_empty() { Ok(()) } else { Err(format!("events that are not expected: {}", list(&left))) }
+    Ok(attribute(generation, case))
 }
 
 fn fits(event: &Event, expect: &Expect) -> bool {

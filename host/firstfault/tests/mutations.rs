@@ -35,16 +35,6 @@ use mutation::Files;
 use one_place::may_be_one;
 use rayon::prelude::*;
 
-/// Blamed wrongly as yet, by sample and symptom. An XID of another time: without a context the zone of the job's output is a guess,
-/// which leaves every order open. A kernel line that the workload printed: where no kernel log is there to contradict it, it is
-/// suspected, and explains an exception that was seen on the same node.
-const OPEN: &[(&str, &str)] = &[
-    ("previous_job_xid31", "xid.31"),
-    ("survived_xid31", "xid.31"),
-    ("xid79_printed_as_other_node", "xid.79"),
-    ("xid79_printed_by_job", "xid.79"),
-];
-
 /// A sample, what is in it, and what it says when it is whole.
 struct Sample {
     name: String,
@@ -105,9 +95,8 @@ fn wrong(sample: &Sample, generation: &Generation, seed: u64) -> Option<String> 
     let in_question = |root: &&RootCause| {
         lost && known && root.confidence == Confidence::Suspected && root.relation == Relation::Alternative
     };
-    let open = |root: &&RootCause| OPEN.contains(&(sample.name.as_str(), root.symptom.as_str()));
     let mut innocents = finding.root_causes.iter().filter(|root| !sample.accuses(&root.place));
-    let innocent = innocents.find(|root| !in_question(root) && !open(root))?;
+    let innocent = innocents.find(|root| !in_question(root))?;
     complain(format!("{} is blamed ({:?})\n  {}", innocent.symptom, innocent.confidence, finding.summary))
 }
 

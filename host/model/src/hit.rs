@@ -25,6 +25,8 @@ pub enum TimeSource {
     ZoneAssumed,
     /// The nearest earlier stamped line of the stream.
     Neighbour,
+    /// The same, and the zone of that line is a guess.
+    NeighbourAssumed,
     /// A detector's stamp less the time that it says it waited.
     BackDated,
     /// A scheduler's record.
@@ -32,6 +34,18 @@ pub enum TimeSource {
 }
 
 impl TimeSource {
+    /// Whether the line has no time of its own.
+    #[must_use]
+    pub const fn is_neighbour(self) -> bool {
+        matches!(self, Self::Neighbour | Self::NeighbourAssumed)
+    }
+
+    /// Whether the zone is a guess.
+    #[must_use]
+    pub const fn is_assumed(self) -> bool {
+        matches!(self, Self::ZoneAssumed | Self::NeighbourAssumed)
+    }
+
     /// The name in the diagnosis.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -40,6 +54,7 @@ impl TimeSource {
             Self::LineAndContext => "line_and_context",
             Self::ZoneAssumed => "zone_assumed",
             Self::Neighbour => "neighbour",
+            Self::NeighbourAssumed => "neighbour_zone_assumed",
             Self::BackDated => "back_dated",
             Self::Record => "record",
         }
@@ -81,7 +96,7 @@ pub struct Hit {
     /// Whether its prefix says that the kernel wrote it.
     pub kernel: bool,
     /// The first line has no time of its own: it was written before this.
-    pub not_after: Option<Timestamp>,
+    pub not_after: Option<Stamp>,
     /// Time of the first line.
     pub first_time: Option<Stamp>,
     /// Time of the last line.

@@ -86,6 +86,55 @@ pub fn parse_ranks(text: &str, limit: usize) -> Option<BTreeSet<u32>> {
     Some(out)
 }
 
+/// Reads a host list as Slurm writes it: `gpu-[0761-0763,0770],rack[1-2]n[01-04],login1`. `None` if it is malformed or names more than
+/// `limit` nodes.
+#[must_use]
+pub fn parse_nodes(text: &str, limit: usize) -> Option<BTreeSet<String>> {
+    let mut out = BTreeSet::new();
+    let mut depth = 0_u32;
+    let mut begin = 0;
+    let ends = text.char_indices().map(|(i, c)| (i, Some(c))).chain([(text.len(), None)]);
+    for (i, c) in ends {
+        match c {
+            Some('[') => depth += 1,
+            Some(']') => depth = depth.checked_sub(1)?,
+            Some(',') if depth == 0 => {
+                expand_nodes(text.get(begin..i)?.trim(), limit, &mut out)?;
+                begin = i + 1;
+            }
+            None => expand_nodes(text.get(begin..)?.trim(), limit, &mut out)?,
+            Some(_) => {}
+        }
+    }
+    (depth == 0).then_some(out)
+}
+
+/// Expands the brackets of one member of a host list, from the left.
+fn expand_nodes(member: &str, limit: usize, out: &mut BTreeSet<String>) -> Option<()> {
+    let Some((prefix, rest)) = member.split_once('[') else {
+        if !member.is_empty() {
+            out.insert(member.to_owned());
+        }
+        return (out.len() <= limit && !member.contains(']')).then_some(());
+    };
+    let (body, rest) = rest.split_once(']')?;
+    for range in body.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        if first.is_empty() || !first.bytes().chain(last.bytes()).all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let width = first.len();
+        let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+        if last < first || last - first >= limit as u64 {
+            return None;
+        }
+        for number in first..=last {
+            expand_nodes(&format!("{prefix}{number:0width$}{rest}"), limit, out)?;
+        }
+    }
+    Some(())
+}
+
 /// Global ranks as they are written in a context: a list of numbers or of ranges.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged, expecting = "write a list of ranks, or ranges such as \"0-7,12\"")]
@@ -112,6 +161,21 @@ mod tests {
         assert_eq!(format_nodes(["gpu-0002", "gpu-0001", "gpu-0004", "login"]), "gpu-[0001-0002,0004],login");
         assert_eq!(format_nodes(["n9", "n10", "n11"]), "n[10-11],n9");
         assert_eq!(format_nodes(["10", "a"]), "10,a");
+    }
+
+    #[test]
+    fn host_lists_are_nodes() {
+        let nodes =
+            |text: &str| parse_nodes(text, 100).map(|set| set.into_iter().collect::<Vec<_>>().join(" "));
+        assert_eq!(nodes("gpu-[08-10,12],login").as_deref(), Some("gpu-08 gpu-09 gpu-10 gpu-12 login"));
+        assert_eq!(nodes("r[1-2]n[1,3]").as_deref(), Some("r1n1 r1n3 r2n1 r2n3"));
+        assert_eq!(nodes("a[1-2].example,b").as_deref(), Some("a1.example a2.example b"));
+        for wrong in ["a[1-2", "a1]", "a[2-1]", "a[1-x]", "a[]", "a[1-1000]", "a[0-4294967295]"] {
+            assert_eq!(nodes(wrong), None, "{wrong}");
+        }
+        let set: BTreeSet<&str> = ["gpu-0002", "gpu-0001", "gpu-0004", "login"].into();
+        let back = parse_nodes(&format_nodes(set.iter().copied()), 10).unwrap();
+        assert!(back.iter().map(String::as_str).eq(set));
     }
 
     #[test]

@@ -12,8 +12,8 @@ use crate::segment;
 const MAX_LINES: usize = 200;
 /// Most bytes between the first and the last line of a block.
 const MAX_SPAN: usize = 64 * 1024;
-/// Most lines to look back for a sentence that chains tracebacks.
-const LOOK_BACK: usize = 40;
+/// Most lines to look back for a sentence that chains tracebacks; those of other writers lie between.
+const LOOK_BACK: usize = 400;
 
 /// The exception line of a traceback.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,9 @@ fn is_chained(buffer: &[u8], start: usize, writer: &Identity) -> bool {
     let mut at = start;
     for _ in 0..LOOK_BACK {
         let Some(range) = segment::previous(buffer, at) else { return false };
+        if range.start + MAX_SPAN < start {
+            return false;
+        }
         at = range.start;
         let line = &buffer[range];
         let peeled = peel(line);

@@ -1,6 +1,7 @@
 //! From stamps to times: which year, which zone.
 //!
-//! The zone is the stamp's own, else the context's, else UTC as a guess. A guess is confirmed when the zone-less stamps of the
+//! The zone is the stamp's own, else what lines with two stamps in the same stream tell, else the context's, else what such lines in
+//! other streams of the same source tell, else UTC as a guess. A guess is confirmed when the zone-less stamps of the
 //! attempt end where the attempt ends; otherwise it is never decisive across streams. The machine's own zone, file times and the
 //! present are never read.
 
@@ -15,8 +16,17 @@ use crate::stamp::RawStamp;
 /// How far the last zone-less stamps may lie from the attempt's end to confirm a guessed zone. Zones differ by at least 15 minutes.
 const CONFIRM_WITHIN: i64 = 7 * MINUTE;
 
+/// Zones of stamps that carry none, in seconds east of UTC, as lines with a second stamp tell them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Learned {
+    /// In this stream.
+    pub own: Option<i32>,
+    /// In all streams of its source that tell any.
+    pub of_source: Option<i32>,
+}
+
 /// What is known besides the stamps.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Clock<'a> {
     /// The context.
     pub context: &'a ExecutionContext,
@@ -24,11 +34,19 @@ pub struct Clock<'a> {
     pub year: Option<i32>,
     /// Zone of stamps that carry none, if somebody says so: seconds east of UTC.
     pub zone: Option<i32>,
+    /// What the stream's own lines, or others', tell.
+    pub learned: Learned,
     /// Whether UTC was confirmed for zone-less stamps.
     pub confirmed: bool,
 }
 
 impl Clock<'_> {
+    /// The same for a stream of which this was learned.
+    #[must_use]
+    pub const fn knowing(self, learned: Learned) -> Self {
+        Self { learned, ..self }
+    }
+
     /// The time of a stamp; `None` if its year cannot be told. `hint` is the time of a dated line nearby.
     #[must_use]
     pub fn resolve(
@@ -41,7 +59,8 @@ impl Clock<'_> {
         let (offset, mut source) = match raw.offset {
             Some(offset) => (offset, TimeSource::Line),
             None => {
-                match self.zone.or_else(|| self.context.zone(stream.source.name(), stream.node.as_deref())) {
+                let told = || self.context.zone(stream.source.name(), stream.node.as_deref());
+                match self.learned.own.or(self.zone).or_else(told).or(self.learned.of_source) {
                     Some(offset) => (offset, TimeSource::LineAndContext),
                     None if self.confirmed => (0, TimeSource::LineAndContext),
                     None => (0, TimeSource::ZoneAssumed),
@@ -58,7 +77,10 @@ impl Clock<'_> {
             }
         };
         if neighbour {
-            source = TimeSource::Neighbour;
+            source = match source {
+                TimeSource::ZoneAssumed => TimeSource::NeighbourAssumed,
+                _ => TimeSource::Neighbour,
+            };
         }
         Some(Stamp { time: Timestamp(nanos), uncertainty: raw.uncertainty, source })
     }
@@ -94,7 +116,8 @@ mod tests {
 
     fn resolve(context: &str, stamp: &str, confirmed: bool) -> Option<(String, TimeSource)> {
         let context = ExecutionContext::parse(context).unwrap();
-        let clock = Clock { context: &context, year: None, zone: None, confirmed };
+        let clock =
+            Clock { context: &context, year: None, zone: None, learned: Learned::default(), confirmed };
         let raw = month_day(stamp.as_bytes()).unwrap().0;
         clock.resolve(&raw, &stream(), None, false).map(|s| (s.time.to_string(), s.source))
     }

@@ -1,6 +1,6 @@
 //! Collapsing: equal hits at one place are one, with a count.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::place::Place;
 
@@ -58,6 +58,8 @@ pub struct Collapsed {
 pub struct Collapse {
     map: BTreeMap<Key, Collapsed>,
     dropped: u64,
+    /// Zones that lines with two stamps tell, in seconds east of UTC.
+    zones: BTreeSet<i32>,
 }
 
 impl Collapse {
@@ -85,6 +87,17 @@ impl Collapse {
         room
     }
 
+    /// Notes a zone that a line with two stamps tells.
+    pub fn note_zone(&mut self, zone: Option<i32>) {
+        self.zones.extend(zone);
+    }
+
+    /// The zone of stamps that carry none, if all lines with two stamps tell the same.
+    #[must_use]
+    pub fn zone(&self) -> Option<i32> {
+        self.zones.first().copied().filter(|_| self.zones.len() == 1)
+    }
+
     /// Counts something that was not looked at.
     pub fn note_dropped(&mut self) {
         self.dropped += 1;
@@ -98,6 +111,7 @@ impl Collapse {
     /// Adds a later stretch of the same stream, whose offsets and lines were made absolute.
     pub fn append(&mut self, later: Self, cap: usize) {
         self.dropped += later.dropped;
+        self.zones.extend(later.zones);
         let mut entries: Vec<(Key, Collapsed)> = later.map.into_iter().collect();
         entries.sort_by_key(|(key, hit)| (hit.first.offset, key.signature));
         for (key, hit) in entries {

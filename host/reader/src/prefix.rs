@@ -4,6 +4,7 @@
 //! lines are peeled: only where some rule may want them, and around such lines.
 
 mod bracket;
+mod json;
 mod stamped;
 mod word;
 
@@ -41,6 +42,8 @@ pub struct Peeled {
     pub group_rank: Option<u32>,
     /// The stamp nearest to the message that has a date.
     pub stamp: Option<RawStamp>,
+    /// Seconds east of UTC of a stamp without a zone, as another stamp of the line with one tells them.
+    pub learned_zone: Option<i32>,
     /// Whether the stamp comes from PyTorch's C++ logger, whose fraction is not that of its second.
     pub mixed_clock: bool,
     /// Whether the line is the kernel's by its prefix.
@@ -64,6 +67,12 @@ pub fn peel(line: &[u8]) -> Peeled {
     peeled
 }
 
+/// Whether a text begins with the prefix that NCCL writes before its name: host, process, thread, device and perhaps a file.
+#[must_use]
+pub fn begins_nccl(text: &[u8]) -> bool {
+    word::nccl(text, &mut Peeled::default()).is_some()
+}
+
 fn peel_one(text: &[u8], out: &mut Peeled) -> Option<usize> {
     match text.first()? {
         b'[' => bracket::peel(text, out),
@@ -72,6 +81,10 @@ fn peel_one(text: &[u8], out: &mut Peeled) -> Option<usize> {
         b' ' => padded(text, out),
         b'0'..=b'9' => leading_digit(text, out),
         b'A'..=b'Z' | b'a'..=b'z' => word::peel(text, out),
+        b'{' => {
+            json::peel(text, out);
+            None
+        }
         0x1b => Some(segment::escape_length(text)),
         // What a file that was cut while it was written to begins with.
         0 => Some(text.iter().take_while(|b| **b == 0).count()),
@@ -125,6 +138,9 @@ fn owned(text: &[u8]) -> Option<String> {
 }
 
 fn set_stamp(out: &mut Peeled, stamp: RawStamp) {
+    if let Some(old) = out.stamp {
+        out.learned_zone = out.learned_zone.or_else(|| stamp::zone_between(&old, &stamp));
+    }
     // The innermost dated stamp is the writer's own; one with a zone is not given up for one without.
     if out.stamp.is_none_or(|old| stamp.offset.is_some() || old.offset.is_none()) {
         out.stamp = Some(stamp);
@@ -310,10 +326,27 @@ mod tests {
             ("    indented", "    indented"),
             ("2024-11-02 20:00:00,100 INFO worker: text", "INFO worker: text"),
             ("[rank: 0] Received SIGTERM: 15", "Received SIGTERM: 15"),
+            ("submitit WARNING (2026-11-02 20:30:00,453) - Caught signal", "Caught signal"),
+            ("submitit version 1.5", "submitit version 1.5"),
             ("", ""),
         ] {
             assert_eq!(of(line).1, wants, "{line}");
         }
+    }
+
+    #[test]
+    fn two_stamps_of_a_line_tell_the_zone() {
+        let zone = |line: &str| of(line).0.learned_zone;
+        assert_eq!(zone("2026-11-02T20:00:01.5Z stderr F 2026-11-03 04:00:01,100 INFO x"), Some(8 * 3600));
+        assert_eq!(
+            zone("2026-11-02T20:00:01.5+00:00 [rank3]:[E1102 12:59:58.000000000 P.cpp:1] x"),
+            Some(-7 * 3600)
+        );
+        assert_eq!(zone("2026-11-02T20:00:01Z stdout F 2026-11-03 01:44:40 x"), Some(5 * 3600 + 45 * 60));
+        // No zone is that far, or in between.
+        assert_eq!(zone("2026-11-02T20:00:01Z stdout F 2026-11-04 20:00:00 x"), None);
+        assert_eq!(zone("2026-11-02T20:00:01Z stdout F 2026-11-02 20:07:30 x"), None);
+        assert_eq!(zone("2026-11-02T20:00:01Z stdout F x"), None);
     }
 
     #[test]

@@ -1,20 +1,21 @@
 //! Reads all streams and joins what their chunks hold.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 
 use firstfault_model::context::ExecutionContext;
 use firstfault_model::diagnosis::LimitReached;
 use firstfault_model::hit::{Hit, Position, ProgressMark, Stamp, TimeSource};
-use firstfault_model::stream::{Stream, StreamStats};
+use firstfault_model::source::Source;
+use firstfault_model::stream::{Stream, StreamName, StreamStats};
 use firstfault_model::time::MILLI;
 use firstfault_rules::matcher::Matcher;
 use rayon::prelude::*;
 
 use crate::bytes::{self, Encoding};
-use crate::clock::Clock;
+use crate::clock::{Clock, Learned};
 use crate::collapse::{Collapse, Collapsed, Key, Seen};
 use crate::input::Input;
 use crate::probe::{Probes, RawMark};
@@ -76,6 +77,8 @@ pub struct Dating {
     pub confirmed: bool,
     /// By stream: the time of a dated line, for the year of those that carry none.
     pub hints: Vec<Option<i64>>,
+    /// By stream: zones of stamps that carry none.
+    pub learned: Vec<Learned>,
 }
 
 /// A part after it was looked at: scanned, or to be scanned in chunks.
@@ -103,7 +106,13 @@ pub fn read(
         matcher,
         probes: &probes,
         context,
-        clock: Clock { context, year: limits.year, zone: limits.zone, confirmed: true },
+        clock: Clock {
+            context,
+            year: limits.year,
+            zone: limits.zone,
+            learned: Learned::default(),
+            confirmed: true,
+        },
         cap: (limits.hits / count).clamp(64, 50_000),
         tail: (limits.tails / count).clamp(16 << 10, 1 << 20),
     };
@@ -296,6 +305,8 @@ struct Joined {
     first: Option<RawStamp>,
     last: Option<RawStamp>,
     ends_line: bool,
+    /// Zone of stamps that carry none, as lines with two stamps tell it.
+    zone: Option<i32>,
 }
 
 impl Joined {
@@ -335,7 +346,13 @@ fn assemble(
     limits: &ReaderLimits,
     cap: usize,
 ) -> Reading {
-    let mut clock = Clock { context, year: limits.year, zone: limits.zone, confirmed: false };
+    let mut clock = Clock {
+        context,
+        year: limits.year,
+        zone: limits.zone,
+        learned: Learned::default(),
+        confirmed: false,
+    };
     let streams: Vec<(&Input, Vec<_>, Joined)> = inputs
         .iter()
         .zip(joined)
@@ -343,6 +360,7 @@ fn assemble(
             let hits = std::mem::take(&mut joined.hits);
             joined.stats.dropped = hits.dropped();
             joined.stats.loss_markers += input.missing;
+            joined.zone = hits.zone();
             (input, hits.into_sorted(), joined)
         })
         .collect();
@@ -359,12 +377,15 @@ fn assemble(
     let any_hint = hints.iter().flatten().copied().next();
     let hints: Vec<Option<i64>> = hints.into_iter().map(|hint| hint.or(any_hint)).collect();
     let hint_of = |i: usize| hints.get(i).copied().flatten();
+    let learned =
+        learned(&streams.iter().map(|(input, _, joined)| (&input.name, joined.zone)).collect::<Vec<_>>());
+    let learned_of = |i: usize| learned.get(i).copied().unwrap_or_default();
     let zoneless = streams.iter().enumerate().flat_map(|(i, (input, hits, joined))| {
         let stamps = [joined.first, joined.last].into_iter().chain(hits.iter().map(|(_, h)| h.last.stamp));
         stamps.flatten().filter(|s| s.offset.is_none()).map(move |s| (i, input, s)).collect::<Vec<_>>()
     });
     let latest = zoneless
-        .filter_map(|(i, input, s)| clock.resolve(&s, &input.name, hint_of(i), false))
+        .filter_map(|(i, input, s)| clock.knowing(learned_of(i)).resolve(&s, &input.name, hint_of(i), false))
         .map(|s| s.time.0)
         .max();
     clock.confirmed = Clock::confirms(context, latest);
@@ -373,6 +394,7 @@ fn assemble(
     let mut dropped = 0;
     for (i, (input, hits, joined)) in streams.into_iter().enumerate() {
         let stream = u32::try_from(i).unwrap_or(u32::MAX);
+        let clock = clock.knowing(learned_of(i));
         let resolve = |seen: &Seen| -> Option<Stamp> {
             clock.resolve(seen.stamp.as_ref()?, &input.name, hint_of(i), seen.neighbour)
         };
@@ -385,7 +407,7 @@ fn assemble(
         stats.last = last.map(|s| s.time);
         stats.last_assumed = last.is_some_and(|s| s.source == TimeSource::ZoneAssumed);
         dropped += stats.dropped;
-        let lone_host = lone_host(context, &joined.hosts, &hits);
+        let lone_host = lone_host(context, &joined.hosts, &hits, matcher);
         for (mut key, hit) in hits {
             if key.place.node.is_none() {
                 key.place.node.clone_from(&lone_host);
@@ -397,7 +419,7 @@ fn assemble(
                 count: hit.count,
                 place: key.place,
                 kernel: hit.kernel,
-                not_after: edge(hit.first.next).map(|s| s.time),
+                not_after: edge(hit.first.next),
                 first_time: resolve(&hit.first),
                 last_time: resolve(&hit.last),
                 captures: hit.captures,
@@ -426,8 +448,21 @@ fn assemble(
     if dropped > 0 {
         reading.limits.push(LimitReached { what: "hits of one stream".into(), cap: cap as u64, dropped });
     }
-    reading.dating = Dating { confirmed: clock.confirmed, hints };
+    reading.dating = Dating { confirmed: clock.confirmed, hints, learned };
     reading
+}
+
+/// What the streams tell of zones, each for itself and all of one source together.
+fn learned(streams: &[(&StreamName, Option<i32>)]) -> Vec<Learned> {
+    let mut of_source: BTreeMap<&Source, BTreeSet<i32>> = BTreeMap::new();
+    for (name, zone) in streams {
+        of_source.entry(&name.source).or_default().extend(zone);
+    }
+    let lone = |name: &StreamName| {
+        let zones = of_source.get(&name.source)?;
+        zones.first().copied().filter(|_| zones.len() == 1)
+    };
+    streams.iter().map(|(name, zone)| Learned { own: *zone, of_source: lone(name) }).collect()
 }
 
 /// The only host that a stream names: then all of it is that host's, where no context says otherwise.
@@ -435,8 +470,12 @@ fn lone_host(
     context: &ExecutionContext,
     hosts: &BTreeSet<String>,
     hits: &[(Key, Collapsed)],
+    matcher: &Matcher,
 ) -> Option<String> {
-    let named = hits.iter().filter_map(|(key, _)| key.place.node.as_ref());
+    // Whom a line is about need not be who wrote it.
+    let is_writer =
+        |key: &Key| matcher.signature(key.signature).is_none_or(|s| !s.spec.place.contains_key("node"));
+    let named = hits.iter().filter(|(key, _)| is_writer(key)).filter_map(|(key, _)| key.place.node.as_ref());
     let all: BTreeSet<&String> = hosts.iter().chain(named).collect();
     let lone = all.len() == 1 && context.nodes.is_empty();
     all.first().filter(|_| lone).map(|host| (*host).clone())

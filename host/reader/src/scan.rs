@@ -15,6 +15,7 @@ use firstfault_rules::pack::Block;
 use crate::block;
 use crate::clock::Clock;
 use crate::collapse::{Collapse, Collapsed, Key, Seen};
+use crate::glued;
 use crate::kept;
 use crate::known;
 use crate::locate;
@@ -175,6 +176,28 @@ impl Scanner<'_> {
         patience: &Cell<usize>,
         hits: &mut Collapse,
     ) -> bool {
+        let pieces = glued::pieces(&window.buffer[range.clone()]);
+        if let [_] = pieces.as_slice() {
+            return self.try_piece(stream, window, range, line, patience, hits);
+        }
+        let mut matched = false;
+        for piece in pieces {
+            let piece = range.start + piece.start..range.start + piece.end;
+            matched |= self.try_piece(stream, window, piece, line, patience, hits);
+        }
+        matched
+    }
+
+    /// Tries what one process wrote of a line.
+    fn try_piece(
+        &self,
+        stream: &StreamName,
+        window: &Window<'_>,
+        range: Range<usize>,
+        line: u64,
+        patience: &Cell<usize>,
+        hits: &mut Collapse,
+    ) -> bool {
         let raw = &window.buffer[range.clone()];
         let clean = segment::without_escapes(raw);
         let candidates = self.matcher.candidates(&clean);
@@ -308,6 +331,7 @@ impl Scanner<'_> {
             .collect();
         let raw = &window.buffer[range.clone()];
         let peeled = peel(&segment::without_escapes(raw));
+        hits.note_zone(peeled.learned_zone);
         let place = locate::place(stream, &peeled, &signature.spec.place, &written, self.context);
         let before_start = self.is_before_start(stream, peeled.stamp.as_ref());
         let values = signature.spec.key.iter().map(|k| written.get(k).cloned().unwrap_or_default()).collect();

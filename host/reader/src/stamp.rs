@@ -1,7 +1,7 @@
 //! Stamps as lines carry them, before year and zone are known.
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime, Timelike as _};
-use firstfault_model::time::{MINUTE, SECOND};
+use firstfault_model::time::{MILLI, MINUTE, SECOND};
 
 /// A stamp as it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +28,28 @@ impl RawStamp {
         let midnight = NaiveDateTime::from(day).and_utc().timestamp();
         midnight.checked_sub(i64::from(offset))?.checked_mul(SECOND)?.checked_add(self.of_day)
     }
+}
+
+/// Zones lie a multiple of this apart.
+const ZONE_STEP: i64 = 15 * MINUTE;
+/// How long after a line was written a collector may have stamped it.
+const SHIPPED_WITHIN: i64 = 2 * MINUTE;
+/// The furthest that a zone is from UTC.
+const FURTHEST_ZONE: i64 = 14 * 60 * MINUTE;
+
+/// The zone, in seconds east of UTC, of the one of two stamps of a line that has none, if the other has one.
+#[must_use]
+pub fn zone_between(a: &RawStamp, b: &RawStamp) -> Option<i32> {
+    let (zoned, bare) = match (a.offset, b.offset) {
+        (Some(_), None) => (a, b),
+        (None, Some(_)) => (b, a),
+        _ => return None,
+    };
+    let year = zoned.year?;
+    let apart = bare.nanos(bare.year.unwrap_or(year), 0)?.checked_sub(zoned.nanos(year, zoned.offset?)?)?;
+    let zone = (apart + ZONE_STEP / 2).div_euclid(ZONE_STEP) * ZONE_STEP;
+    let known = (apart - zone).abs() <= SHIPPED_WITHIN && zone.abs() <= FURTHEST_ZONE;
+    known.then(|| i32::try_from(zone / SECOND).ok()).flatten()
 }
 
 /// Reads decimal digits at the start: value and count.
@@ -65,6 +87,36 @@ pub fn time_of_day(text: &[u8]) -> Option<(i64, i64, usize)> {
         }
     }
     Some((nanos, uncertainty, length))
+}
+
+/// Seconds, or milliseconds, since 1970 as JSON has them: `1793649605.25`, `1793649605250`. Only of this century's times.
+#[must_use]
+pub fn seconds(text: &[u8]) -> Option<RawStamp> {
+    let whole = text.iter().take(14).take_while(|b| b.is_ascii_digit()).count();
+    let value: i64 = std::str::from_utf8(text.get(..whole)?).ok()?.parse().ok()?;
+    let (seconds, nanos, uncertainty) = match whole {
+        10 => {
+            let digits = text.get(11..).unwrap_or(b"");
+            let fraction = match text.get(10) {
+                Some(b'.') => digits.iter().take(9).take_while(|b| b.is_ascii_digit()).count(),
+                _ => 0,
+            };
+            let unit = 10_i64.pow(9 - u32::try_from(fraction).ok()?);
+            let nanos = digits.iter().take(fraction).fold(0_i64, |v, b| v * 10 + i64::from(b - b'0')) * unit;
+            (value, nanos, unit)
+        }
+        13 => (value / 1000, value % 1000 * MILLI, MILLI),
+        _ => return None,
+    };
+    let time = DateTime::from_timestamp(seconds, 0)?;
+    Some(RawStamp {
+        year: Some(time.year()),
+        month: time.month(),
+        day: time.day(),
+        of_day: i64::from(time.num_seconds_from_midnight()) * SECOND + nanos,
+        offset: Some(0),
+        uncertainty,
+    })
 }
 
 /// `12:34`, alone or before a blank: as [`time_of_day`].

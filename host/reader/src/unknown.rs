@@ -16,7 +16,7 @@ use firstfault_rules::matcher::Matcher;
 use firstfault_rules::pack::Block;
 
 use crate::bytes::{self, Encoding};
-use crate::clock::Clock;
+use crate::clock::{Clock, Learned};
 use crate::input::Input;
 use crate::kept;
 use crate::prefix::peel;
@@ -102,13 +102,20 @@ pub fn unknown_lines(
     context: &ExecutionContext,
     limits: &ReaderLimits,
 ) -> Vec<UnknownLine> {
-    let clock = Clock { context, year: limits.year, zone: limits.zone, confirmed: before.dating.confirmed };
+    let clock = Clock {
+        context,
+        year: limits.year,
+        zone: limits.zone,
+        learned: Learned::default(),
+        confirmed: before.dating.confirmed,
+    };
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
     for focus in focus {
         let index = focus.stream as usize;
         let Some(input) = before.inputs.get(index) else { continue };
         let hint = before.dating.hints.get(index).copied().flatten();
+        let clock = clock.knowing(before.dating.learned.get(index).copied().unwrap_or_default());
         let looker = Looker { input, clock: &clock, hint, matcher, hits: before.hits, stream: focus.stream };
         // A stream that cannot be read again says nothing more.
         out.extend(looker.lines(focus.spot, &mut seen).unwrap_or_default());

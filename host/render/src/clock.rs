@@ -44,20 +44,34 @@ impl Clock {
 
     /// When something began, in one time: `after` it where only the line before tells the time.
     pub(crate) fn began(self, onset: &Onset) -> String {
-        if onset.time_source == "neighbour" {
-            return format!("after {}", self.time(onset.from, false));
+        if onset.time_source.starts_with("neighbour") {
+            return match onset.to {
+                Some(to) => format!("by {}", self.time(to, false)),
+                None => format!("after {}", self.time(onset.from, false)),
+            };
         }
-        self.time(onset.from, onset.to.is_some_and(|to| to.since(onset.from) < SECOND))
+        self.point(onset)
+    }
+
+    /// One time: the middle of less than a second, else the earliest.
+    fn point(self, onset: &Onset) -> String {
+        match onset.to.map(|to| to.since(onset.from)).filter(|width| *width < SECOND) {
+            Some(width) => self.time(onset.from.shifted(width / 2), true),
+            None => self.time(onset.from, false),
+        }
     }
 
     /// When something began: a time, or the two ends of an interval of a second or more.
     pub(crate) fn onset(self, onset: &Onset) -> String {
-        if onset.time_source == "neighbour" {
-            return self.began(onset);
+        if onset.time_source.starts_with("neighbour") {
+            return match onset.to {
+                Some(to) => format!("{} to {}", self.time(onset.from, false), self.time(to, false)),
+                None => self.began(onset),
+            };
         }
         let latest = onset.to.unwrap_or(onset.from);
         let exact = latest.since(onset.from) < SECOND;
-        let mut text = self.time(onset.from, exact);
+        let mut text = self.point(onset);
         let to = self.time(latest, false);
         if !exact && to != text {
             text = format!("{text} to {to}");

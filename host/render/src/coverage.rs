@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use firstfault_model::diagnosis::{Coverage, CoverageStatus, Diagnosis, Finding, Missing, Window};
+use firstfault_model::diagnosis::{self, Coverage, CoverageStatus, Diagnosis, Finding, Missing, Window};
 
 use crate::clock::Clock;
 use crate::page::{Page, span};
@@ -186,19 +186,24 @@ fn sentence(m: &Missing, clock: Clock) -> String {
 }
 
 fn clocks(page: &mut Page, finding: &Finding) {
-    let off: BTreeMap<&str, i64> = finding
+    let off: BTreeMap<&str, &diagnosis::Clock> = finding
         .clocks
         .iter()
         .filter(|c| c.offset_ms.unsigned_abs() > c.uncertainty_ms)
-        .map(|c| (c.node.as_str(), c.offset_ms))
+        .map(|c| (c.node.as_str(), c))
         .collect();
-    for (node, ms) in off.iter().take(CLOCKS) {
-        let by = ms.unsigned_abs();
-        let way = if *ms > 0 { "ahead" } else { "behind" };
-        page.prose(
-            Tone::Plain,
-            &format!("clock of {node} is {}.{} s {way}; allowed for", by / 1000, by % 1000 / 100),
-        );
+    for (node, clock) in off.iter().take(CLOCKS) {
+        let by = clock.offset_ms.unsigned_abs();
+        let by = format!("{}.{} s", by / 1000, by % 1000 / 100);
+        let way = if clock.offset_ms > 0 { "ahead" } else { "behind" };
+        let text = if clock.method == "order_of_cause_and_effect" {
+            format!(
+                "clock of {node} is at least {by} {way}: what followed from it elsewhere is stamped earlier"
+            )
+        } else {
+            format!("clock of {node} is {by} {way}; times here are corrected")
+        };
+        page.prose(Tone::Plain, &text);
     }
     more(page, off.len(), CLOCKS);
 }

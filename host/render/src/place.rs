@@ -2,6 +2,7 @@
 
 use firstfault_model::diagnosis::{GpuRef, PlaceFields, PortRef};
 use firstfault_model::ranges::format_ranks;
+use firstfault_model::taxonomy::Domain;
 
 /// Everything that is known of a place: `gpu-0833  GPU 3 (0000:b5:00)  rank 27`.
 pub(crate) fn full(place: &PlaceFields) -> String {
@@ -25,9 +26,11 @@ pub(crate) fn full(place: &PlaceFields) -> String {
     parts.join("  ")
 }
 
-/// What of a place fits into a column: its node and the narrowest part.
-pub(crate) fn short(place: &PlaceFields) -> String {
+/// What of a place fits into a column: its node and the narrowest part. Of a fault that is no device's, that is the rank.
+pub(crate) fn short(place: &PlaceFields, domain: Domain) -> String {
+    let of_device = matches!(domain, Domain::Hardware | Domain::Software | Domain::Network | Domain::Node);
     let part = match place.gpus.as_slice() {
+        _ if !of_device && !place.ranks.is_empty() => ranks(&place.ranks),
         [one] => Some(one.index.map_or_else(|| gpu(one), |i| format!("GPU {i}"))),
         [] => place
             .port
@@ -92,7 +95,8 @@ mod tests {
             ..PlaceFields::default()
         };
         assert_eq!(full(&place), "n1  GPU 3 (0000:b5:00)  nvlink 9  rank 27  pid 4242");
-        assert_eq!(short(&place), "n1 GPU 3");
+        assert_eq!(short(&place, Domain::Hardware), "n1 GPU 3");
+        assert_eq!(short(&place, Domain::Application), "n1 rank 27");
         let port = PortRef {
             device: "mlx5_0".into(),
             number: Some(1),
@@ -101,8 +105,9 @@ mod tests {
         };
         let place = PlaceFields { node: Some("n1".into()), port: Some(port), ..PlaceFields::default() };
         assert_eq!(full(&place), "n1  mlx5_0 port 1 (at leaf-1)");
-        assert_eq!(short(&place), "n1 mlx5_0");
-        assert_eq!(short(&PlaceFields { ranks: vec![1, 2, 3], ..PlaceFields::default() }), "ranks 1-3");
+        assert_eq!(short(&place, Domain::Network), "n1 mlx5_0");
+        let ranks = PlaceFields { ranks: vec![1, 2, 3], ..PlaceFields::default() };
+        assert_eq!(short(&ranks, Domain::Hardware), "ranks 1-3");
         assert_eq!(full(&PlaceFields::default()), "");
     }
 }

@@ -65,7 +65,7 @@ fn roots(finding: &Finding, clock: Clock) -> impl Iterator<Item = Row> + '_ {
         Row {
             order: (onset.map(|o| o.from), 0, i),
             time: onset.map(|o| clock.began(o)).unwrap_or_default(),
-            place: short(&root.place),
+            place: short(&root.place, root.domain),
             text: format!("{what}: {}", times_of(&root.symptom, root.count)),
             tone: Tone::Root,
         }

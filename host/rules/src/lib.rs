@@ -2,8 +2,9 @@
 //!
 //! [`pack`] is what is written in TOML, [`load`] reads and checks one pack, [`ruleset`] joins the active packs into one
 //! [`RuleSet`](ruleset::RuleSet), [`matcher`] compiles its signatures,
-//! [`redact`] knows the shapes of secrets.
+//! [`conflicts`] says where packs contradict each other, [`redact`] knows the shapes of secrets.
 
+pub mod conflicts;
 pub mod duration;
 pub mod literals;
 pub mod load;

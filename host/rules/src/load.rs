@@ -30,6 +30,16 @@ pub struct LoadedPack {
     pub digest: String,
     /// The plugin that returned it, if one did.
     pub module: Option<String>,
+    /// Whether it is one of those that come with the program. A site's goes before it.
+    pub shipped: bool,
+}
+
+impl LoadedPack {
+    /// The same as one that comes with the program.
+    #[must_use]
+    pub fn shipped(self) -> Self {
+        Self { shipped: true, ..self }
+    }
 }
 
 /// What is wrong with a pack.
@@ -72,6 +82,7 @@ pub fn load(origin: &str, text: &str, module: Option<&str>) -> Result<LoadedPack
             probe_literals,
             digest: digest(text.as_bytes()),
             module: module.map(str::to_owned),
+            shipped: false,
         })
     } else {
         Err(fail(problems))

@@ -37,6 +37,8 @@ pub struct RuleSet {
     tables: BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>>,
     matcher: Matcher,
     generation: String,
+    /// By pack: what of others it takes the place of.
+    overrides: BTreeMap<String, Vec<String>>,
 }
 
 /// What does not fit between packs.
@@ -45,18 +47,28 @@ pub struct RuleSet {
 pub struct RuleSetError(pub Vec<String>);
 
 impl RuleSet {
-    /// Joins packs. A later pack of the same name takes the place of an earlier one; packs are then ordered by name, so that the
-    /// order in which they were found does not matter.
+    /// Joins packs. A site's pack takes the place of a shipped one of its name, and its rows of a table that of shipped rows. Packs are
+    /// then ordered by name, so that the order in which they were found does not matter.
     ///
     /// # Errors
-    /// References to symptoms that no pack defines, symptoms defined twice, patterns that do not compile.
+    /// References to symptoms that no pack defines, what two packs define, patterns that do not compile.
     pub fn new(packs: Vec<LoadedPack>) -> Result<Self, RuleSetError> {
+        let mut problems = Vec::new();
+        let mut overrides: BTreeMap<String, Vec<String>> = BTreeMap::new();
         let mut by_name: BTreeMap<String, LoadedPack> = BTreeMap::new();
-        for pack in packs {
-            by_name.insert(pack.pack.pack.name.clone(), pack);
+        let (shipped, own): (Vec<LoadedPack>, Vec<LoadedPack>) = packs.into_iter().partition(|p| p.shipped);
+        for pack in shipped.into_iter().chain(own) {
+            let name = pack.pack.pack.name.clone();
+            let is_own = !pack.shipped;
+            let Some(other) = by_name.insert(name.clone(), pack) else { continue };
+            if is_own && other.shipped {
+                let what = format!("pack {name} {} ({})", other.pack.pack.version, other.digest);
+                overrides.entry(name).or_default().push(what);
+            } else {
+                problems.push(format!("there are two packs of the name '{name}'"));
+            }
         }
         let packs: Vec<LoadedPack> = by_name.into_values().collect();
-        let mut problems = Vec::new();
         let mut symptoms: BTreeMap<String, DefinedSymptom> = BTreeMap::new();
         let mut causes = Vec::new();
         let mut tables: BTreeMap<String, BTreeMap<String, BTreeMap<String, String>>> = BTreeMap::new();
@@ -78,8 +90,28 @@ impl RuleSet {
             for (i, cause) in pack.pack.causes.iter().enumerate() {
                 causes.push(DeclaredCause { id: format!("{name}/cause#{}", i + 1), cause: cause.clone() });
             }
+        }
+        type Rows<'p> = BTreeMap<(&'p str, &'p str), &'p LoadedPack>;
+        let mut owners: Rows<'_> = BTreeMap::new();
+        let (shipped, own): (Vec<&LoadedPack>, Vec<&LoadedPack>) = packs.iter().partition(|p| p.shipped);
+        for pack in shipped.into_iter().chain(own) {
+            let name = &pack.pack.pack.name;
             for (table, rows) in &pack.pack.tables {
-                tables.entry(table.clone()).or_default().extend(rows.clone());
+                for (key, row) in rows {
+                    let known = tables.entry(table.clone()).or_default().insert(key.clone(), row.clone());
+                    let Some(owner) = owners.insert((table, key), pack) else { continue };
+                    let other = &owner.pack.pack.name;
+                    if owner.shipped && !pack.shipped {
+                        overrides
+                            .entry(name.clone())
+                            .or_default()
+                            .push(format!("table {table} {key} of {other}"));
+                    } else if known.as_ref() != Some(row) {
+                        problems.push(format!(
+                            "row '{key}' of table '{table}' is not the same in pack '{other}' and pack '{name}'"
+                        ));
+                    }
+                }
             }
         }
         let matcher = Matcher::new(&packs).map_err(|e| RuleSetError(vec![e]))?;
@@ -105,7 +137,7 @@ impl RuleSet {
             return Err(RuleSetError(problems));
         }
         digester.part(redact::VERSION.as_bytes());
-        Ok(Self { packs, symptoms, causes, tables, matcher, generation: digester.finish() })
+        Ok(Self { packs, symptoms, causes, tables, matcher, generation: digester.finish(), overrides })
     }
 
     /// The definition of a symptom: its own, else that of the longest wildcard over it.
@@ -130,6 +162,12 @@ impl RuleSet {
     #[must_use]
     pub fn packs(&self) -> &[LoadedPack] {
         &self.packs
+    }
+
+    /// What of other packs a pack takes the place of, in words.
+    #[must_use]
+    pub fn overrides(&self, pack: &str) -> &[String] {
+        self.overrides.get(pack).map_or(&[], Vec::as_slice)
     }
 
     /// A row of a table.
@@ -235,6 +273,29 @@ mod tests {
         assert!(!rules.matcher().has_anchor(b"x NVR: GPU"));
         assert_eq!(rules.matcher().candidates(line), [0]);
         assert!(rules.matcher().candidates(b"NVRM: something else").is_empty());
+    }
+
+    #[test]
+    fn a_sites_pack_and_rows_go_before_shipped_ones_and_are_named() {
+        let table = |name: &str, word: &str| {
+            pack(&format!(
+                "[pack]\nname = \"{name}\"\nversion = \"1.0.0\"\n[tables.words.x]\nword = \"{word}\""
+            ))
+        };
+        let word = |rules: &RuleSet| rules.lookup("words", "x").unwrap()["word"].clone();
+        // Whatever their names are.
+        for site in ["a", "z"] {
+            let rules = RuleSet::new(vec![table(site, "own"), table("m", "shipped").shipped()]).unwrap();
+            assert_eq!(word(&rules), "own");
+            assert_eq!(rules.overrides(site), ["table words x of m"]);
+        }
+        let rules = RuleSet::new(vec![table("m", "own"), table("m", "shipped").shipped()]).unwrap();
+        assert_eq!(word(&rules), "own");
+        assert!(rules.overrides("m")[0].starts_with("pack m 1.0.0 (sha256:"), "{:?}", rules.overrides("m"));
+        // Of two that are a site's own nothing tells which is meant.
+        for other in ["m", "n"] {
+            assert!(RuleSet::new(vec![table("m", "one"), table(other, "two")]).is_err(), "{other}");
+        }
     }
 
     #[test]

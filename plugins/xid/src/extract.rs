@@ -1,6 +1,6 @@
 //! From hits to events, one each.
 
-use firstfault_plugin::{Attributes, Event, Facts, Hit, Tables};
+use firstfault_plugin::{Attributes, Event, Facts, Hit, Tables, get};
 
 use crate::line::{self, XidLine};
 use crate::{body, sxid};
@@ -14,7 +14,7 @@ pub fn events(hits: &[Hit], tables: &dyn Tables) -> Vec<Event> {
 fn event(index: u32, hit: &Hit, tables: &dyn Tables) -> Option<Event> {
     let (symptom, place, facts) = match hit.signature.as_str() {
         "xid" => xid(&line::parse(&hit.text)?, tables),
-        "sxid" => switch(&sxid::parse(&hit.text)?),
+        "sxid" => switch(&sxid::parse(&hit.text)?, tables),
         "gpu_lost" | "gpu_lost_at_probe" => lost(&hit.text)?,
         _ => return None,
     };
@@ -34,7 +34,7 @@ fn xid(line: &XidLine<'_>, tables: &dyn Tables) -> (String, Facts, Attributes) {
     (format!("xid.{}", line.number), place, facts.into())
 }
 
-fn switch(line: &sxid::SxidLine<'_>) -> (String, Facts, Attributes) {
+fn switch(line: &sxid::SxidLine<'_>, tables: &dyn Tables) -> (String, Facts, Attributes) {
     let (mut place, mut facts) = (Facts::new(), Facts::new());
     place.set_some("component", line.switch.map(|number| format!("nvswitch{number}")));
     place.set_some("link", line.link.map(|link| link.to_string()));
@@ -42,6 +42,11 @@ fn switch(line: &sxid::SxidLine<'_>) -> (String, Facts, Attributes) {
     facts.set_some("severity", line.severity);
     facts.set_some("text", Some(line.text).filter(|text| !text.is_empty()));
     facts.set_some("first", line.first.then_some("yes"));
+    if let Some(row) = sxid::meaning(line, tables) {
+        for column in ["mnemonic", "class", "role"] {
+            facts.set_some(column, get(&row, column).map(str::to_owned));
+        }
+    }
     (format!("sxid.{}", line.number), place, facts.into())
 }
 
@@ -54,13 +59,12 @@ fn lost(text: &str) -> Option<(String, Facts, Attributes)> {
     let (mut place, mut facts) = (Facts::new(), Facts::new());
     place.set("gpu", line::normalised(pci));
     facts.set("implied", "79");
-    facts.set("note", "the card no longer answers on the PCI bus, which the driver wrote without an Xid");
+    facts.set("note", "the card no longer answers on the PCI bus");
     Some(("kernel.gpu_lost".to_owned(), place, facts.into()))
 }
 
 #[cfg(test)]
 mod tests {
-    use firstfault_plugin::get;
     use firstfault_plugin::testing::MemoryTables;
 
     use super::*;

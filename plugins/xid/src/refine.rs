@@ -1,7 +1,9 @@
-//! Joins the two ways in which the driver says that a card is gone. Xid 79 is its record of it; the line without a number
-//! repeats it, and stands alone only where the Xid was not written.
+//! Joins the two ways in which the driver says that a card is gone, and believes switches that call their errors harmless.
+//!
+//! Xid 79 is the driver's record of a lost card; the line without a number repeats it, and stands alone only where the Xid was not
+//! written.
 
-use firstfault_plugin::{Amendment, Edge, SeenEvent, View, get};
+use firstfault_plugin::{Amendment, Attributes, Edge, Note, SeenEvent, View, get};
 
 /// How long after the other line an Xid 79 can still be its record: both are written by one piece of code.
 const TOGETHER: i64 = 60_000_000_000;
@@ -9,9 +11,31 @@ const TOGETHER: i64 = 60_000_000_000;
 /// Most amendments that one answer may hold.
 const MOST: usize = 4096;
 
-/// An edge to each lost card from the nearest Xid 79 of the same card on the same node.
+/// Classes of errors that end jobs although the switch calls them non-fatal: accesses that a port refused.
+const REFUSED: [&str; 2] = ["sxid.11004", "sxid.12028"];
+
+/// What the records say together.
 #[must_use]
 pub fn amendments(view: &dyn View) -> Vec<Amendment> {
+    let mut all = lost_cards(view);
+    all.extend(harmless(view));
+    all.truncate(MOST);
+    all
+}
+
+/// Errors of switches that the record itself does not call fatal.
+fn harmless(view: &dyn View) -> Vec<Amendment> {
+    let of_group = |facts: &Attributes| matches!(get(facts, "severity"), Some("nonfatal" | "correctable"));
+    let groups = view.groups("sxid.*").into_iter();
+    let groups = groups.filter(|g| of_group(&g.facts) && !REFUSED.contains(&g.symptom.as_str()));
+    let demotion = |event: SeenEvent| {
+        Amendment::Demotion(Note { event: event.id, text: "the switch itself calls it non-fatal".to_owned() })
+    };
+    groups.flat_map(|group| view.events(group.id)).map(demotion).collect()
+}
+
+/// An edge to each lost card from the nearest Xid 79 of the same card on the same node.
+fn lost_cards(view: &dyn View) -> Vec<Amendment> {
     let lost = events(view, "kernel.gpu_lost");
     if lost.is_empty() {
         return Vec::new();
@@ -27,7 +51,7 @@ pub fn amendments(view: &dyn View) -> Vec<Amendment> {
         let why = "the driver recorded the loss of this card as Xid 79".to_owned();
         Some(Amendment::Edge(Edge { cause: cause.id, effect: lost.id, basis: "place".to_owned(), why }))
     };
-    lost.iter().filter_map(edge).take(MOST).collect()
+    lost.iter().filter_map(edge).collect()
 }
 
 fn events(view: &dyn View, symptom: &str) -> Vec<SeenEvent> {
@@ -78,6 +102,22 @@ mod tests {
             .event("kernel.gpu_lost", &here, &[], at(100))
             .event("kernel.gpu_lost", &here, &[], None);
         assert_eq!(edges(&view), [(3, 4), (0, 5)]);
+    }
+
+    #[test]
+    fn switches_are_believed_that_call_an_error_harmless() {
+        let at_switch = [("node", "a"), ("component", "nvswitch0")];
+        let view = MemoryView::new()
+            .event("sxid.24999", &at_switch, &[("severity", "nonfatal")], at(1))
+            .event("sxid.20034", &at_switch, &[("severity", "fatal")], at(2))
+            .event("sxid.12028", &at_switch, &[("severity", "nonfatal")], at(3))
+            .event("sxid.10003", &at_switch, &[], at(4));
+        let demoted = |amendment| match amendment {
+            Amendment::Demotion(demotion) => demotion.event,
+            other => panic!("{other:?}"),
+        };
+        let demoted: Vec<u32> = amendments(&view).into_iter().map(demoted).collect();
+        assert_eq!(demoted, [0]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The shape of an SXid line (NVSwitch). One error writes up to three records of one number: what happened, where in the
 //! engine, and registers. Only the first is an event.
 
+use firstfault_plugin::{Attributes, Tables, get};
+
 use crate::line::pci_address;
 
 /// An SXid record that says what happened.
@@ -47,6 +49,27 @@ pub fn parse(text: &str) -> Option<SxidLine<'_>> {
     Some(SxidLine { switch, pci, number, severity, link, text: body, first })
 }
 
+/// Most meanings of one number.
+const MEANINGS: u32 = 4;
+
+/// The row of the table `sxid` that a record means. Later drivers gave some numbers another meaning: there the driver's own words
+/// decide, and without them none is.
+#[must_use]
+pub fn meaning(line: &SxidLine<'_>, tables: &dyn Tables) -> Option<Attributes> {
+    let first = tables.lookup("sxid", &line.number.to_string())?;
+    let others = (2..=MEANINGS).map_while(|n| tables.lookup("sxid", &format!("{}.{n}", line.number)));
+    let mut rows: Vec<Attributes> = std::iter::once(first).chain(others).collect();
+    if let [_] = rows.as_slice() {
+        return rows.pop();
+    }
+    let says = |row: &Attributes| {
+        let texts = get(row, "text").unwrap_or_default();
+        texts.split("; ").any(|text| !text.is_empty() && line.text.starts_with(text))
+    };
+    let mut meant = rows.into_iter().filter(says);
+    meant.next().filter(|_| meant.next().is_none())
+}
+
 /// `Link NN` and what follows.
 fn link(body: &str) -> (Option<u32>, &str) {
     let split = body.strip_prefix("Link ").map(|rest| rest.split_once(' ').unwrap_or((rest, "")));
@@ -59,6 +82,27 @@ fn link(body: &str) -> (Option<u32>, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_with_two_meanings_are_told_apart_by_their_text() {
+        use firstfault_plugin::testing::MemoryTables;
+        let tables = MemoryTables::new()
+            .row("sxid", "29006", &[("mnemonic", "OLD"), ("text", "Red TS crumbstore RTO")])
+            .row("sxid", "29006.2", &[("mnemonic", "NEW"), ("text", "MC TS crumbstore MCTO; MC TS other")])
+            .row("sxid", "20034", &[("mnemonic", "LTSSM")]);
+        let mnemonic = |text: &str| {
+            let line = format!("nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): {text}");
+            meaning(&parse(&line)?, &tables).and_then(|row| get(&row, "mnemonic").map(str::to_owned))
+        };
+        assert_eq!(
+            mnemonic("29006, Non-fatal, Link 28 MC TS crumbstore MCTO (First)").as_deref(),
+            Some("NEW")
+        );
+        assert_eq!(mnemonic("29006, Non-fatal, Link 28 Red TS crumbstore RTO").as_deref(), Some("OLD"));
+        assert_eq!(mnemonic("29006, Non-fatal, Link 28 something else"), None);
+        assert_eq!(mnemonic("20034, Fatal, Link 30 whatever").as_deref(), Some("LTSSM"));
+        assert_eq!(mnemonic("20035, Fatal, Link 30 LTSSM Fault Up"), None);
+    }
 
     #[test]
     fn records_that_say_what_happened_are_read() {

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use anyhow::{anyhow, bail};
 
+use firstfault_rules::conflicts;
+
 use crate::arguments::{RulesAction, RulesOptions};
 use crate::generation::Generation;
 use crate::packtest;
@@ -41,6 +43,20 @@ pub fn run(options: &RulesOptions) -> anyhow::Result<ExitCode> {
                 for anchor in matcher.anchors() {
                     out.push_str(&format!("  {}\n", String::from_utf8_lossy(anchor).escape_debug()));
                 }
+            }
+            for pack in generation.pack_refs() {
+                for what in &pack.overrides {
+                    out.push_str(&format!("pack {} takes the place of {what}\n", pack.name));
+                }
+            }
+            for circle in conflicts::circles(&generation.rules) {
+                let members = circle.join(", ");
+                out.push_str(&format!(
+                    "notice: each may explain the other, and no rank says which came first: {members}\n"
+                ));
+            }
+            for disagreement in packtest::disagreements(&generation) {
+                out.push_str(&format!("notice: {disagreement}\n"));
             }
             out.push_str(&format!("generation   {}\n", generation.rules.generation()));
             super::print(&out)?;

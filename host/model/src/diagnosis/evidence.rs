@@ -147,7 +147,8 @@ pub struct Clock {
     pub offset_ms: i64,
     /// In milliseconds.
     pub uncertainty_ms: u64,
-    /// How it is known.
+    /// How it is known: `shared_timeouts` (from waits that nodes share), `order_of_cause_and_effect` (it tells a cause later than
+    /// others tell what followed from it: the offset is at least that, and times are not corrected by it).
     pub method: String,
 }
 

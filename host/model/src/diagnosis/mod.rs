@@ -146,6 +146,9 @@ pub struct PackRef {
     pub version: String,
     /// Digest of its text.
     pub digest: String,
+    /// What it takes the place of: shipped packs and rows of their tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overrides: Vec<String>,
 }
 
 /// A plugin.

@@ -14,6 +14,7 @@ pub(super) fn peel(text: &[u8], out: &mut Peeled) -> Option<usize> {
         .or_else(|| level(text, out))
         .or_else(|| task(text, out))
         .or_else(|| stepd(text, out))
+        .or_else(|| submitit(text, out))
         .or_else(|| nccl(text, out))
         .or_else(|| piped(text, out))
         .or_else(|| container(text))
@@ -83,6 +84,18 @@ fn place(text: &[u8]) -> Option<usize> {
     is_name(body.get(..colon)?).then(|| close + 1 + spaces(text, close + 1))
 }
 
+/// `submitit WARNING (2026-11-02 20:30:00,453) - `
+fn submitit(text: &[u8], out: &mut Peeled) -> Option<usize> {
+    let rest = text.strip_prefix(b"submitit ")?;
+    let level = rest.iter().take(10).take_while(|b| b.is_ascii_uppercase()).count();
+    is_level(rest.get(..level)?).then_some(())?;
+    let (stamp, length) = stamp::iso(rest.get(level..)?.strip_prefix(b" (")?)?;
+    let end = level + 2 + length;
+    rest.get(end..)?.strip_prefix(b") - ")?;
+    set_stamp(out, stamp);
+    Some(9 + end + 4)
+}
+
 /// `slurmstepd-lyra-041: `
 fn stepd(text: &[u8], out: &mut Peeled) -> Option<usize> {
     let host = text.strip_prefix(b"slurmstepd-")?;
@@ -93,7 +106,7 @@ fn stepd(text: &[u8], out: &mut Peeled) -> Option<usize> {
 }
 
 /// `host:pid:tid [dev] `, of which the device is the calling thread's and says nothing about the fault.
-fn nccl(text: &[u8], out: &mut Peeled) -> Option<usize> {
+pub(super) fn nccl(text: &[u8], out: &mut Peeled) -> Option<usize> {
     let head = text.get(..text.len().min(96))?;
     let first = memchr::memchr(b':', head)?;
     let host = text.get(..first)?;
