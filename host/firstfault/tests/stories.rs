@@ -49,18 +49,13 @@ use variation::{Renaming, Variation, Varied};
 
 /// What goes wrong as yet, by kind of change and incident (`*`: in some). What does not any more has to go from here.
 const OPEN: &[(&str, &[&str])] = &[
-    // A scheduler's act is no node's.
-    ("told", &["ending/time_limit_while_training"]),
     // No progress is taken for none made where the log is missing that would show it.
     ("kind", &["hang_scancel"]),
     ("source", &["hang_scancel"]),
-    // A list of nodes of which none is the job's.
-    ("strangers_nodes_lost", &["*"]),
     // What is over, or met a process that is none of the job's, less than a quarter of an hour before the end.
     ("file_server_that_came_back", &["gpu_lost_before_start"]),
-    ("port_that_came_back", &["gpu_lost_before_start", "leaf_switch"]),
+    ("port_that_came_back", &["gpu_lost_before_start"]),
     ("strangers_oom_kill", &["*"]),
-    ("strangers_segfault", &["*"]),
 ];
 
 /// Lines that are taken away one by one besides those that the diagnosis cites, by incident.

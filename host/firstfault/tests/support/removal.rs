@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::context::ExecutionContext;
-use firstfault_model::diagnosis::{Evidence, Finding, Missing, RootCause, TerminalState, Verdict};
+use firstfault_model::diagnosis::{
+    Evidence, Finding, Missing, RootCause, RuledOut, RuledOutEntry, TerminalState, Verdict,
+};
 
 use crate::mutation::Files;
 use crate::one_place::may_be_one;
@@ -210,7 +212,7 @@ fn wrong_root(
         return (sure > before.confidence && !rival_gone)
             .then(|| format!("{what} is {sure:?}, and was {:?}", before.confidence));
     }
-    let there = shown && is_gone(first) && may_stand_for(context, first, root);
+    let there = shown && is_gone(first) && may_stand_for(context, whole, first, root);
     (sure >= first.confidence && !there).then(|| {
         format!(
             "{what} is blamed ({sure:?}), and was not; {} was ({:?})\n  {}",
@@ -219,10 +221,19 @@ fn wrong_root(
     })
 }
 
-/// Whether a root cause is not elsewhere than the one that stood before it: nobody is blamed who was not.
-fn may_stand_for(context: &ExecutionContext, before: &RootCause, root: &RootCause) -> bool {
+/// Whether a root cause blames nobody who was not known to be struck: it is at the place of the one that stood before it, at none, or
+/// the whole logs have it as explained by something else.
+fn may_stand_for(context: &ExecutionContext, whole: &Finding, before: &RootCause, root: &RootCause) -> bool {
     let nowhere = |root: &RootCause| root.place.node.is_none() && root.place.ranks.is_empty();
-    nowhere(root) || (!nowhere(before) && may_be_one(context, &before.place, &root.place))
+    let explained = |entry: &RuledOutEntry| {
+        entry.symptom == root.symptom
+            && entry.why == RuledOut::Explained
+            && entry.place.node == root.place.node
+            && may_be_one(context, &entry.place, &root.place)
+    };
+    nowhere(root)
+        || (!nowhere(before) && may_be_one(context, &before.place, &root.place))
+        || whole.ruled_out.iter().any(explained)
 }
 
 /// What is wrong with what is said without the output of a rank that is said to be silent: nothing is known and the output is asked for,
