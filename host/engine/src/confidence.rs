@@ -97,8 +97,17 @@ pub fn confidence(
     if root.effects.is_empty() && !event.definition(rules).is_some_and(|d| d.fatal || d.terminal.is_some()) {
         return (Confidence::Probable, "first-hand, but nothing that was seen follows from it".into());
     }
-    if source == Some(Source::Scheduler) && event.onset.is_some_and(|o| o.is_decisive()) {
-        return (Confidence::Established, "the scheduler's own record of what it did".into());
+    // Whoever acts knows what it did; of a node that it lost it knows no more than that.
+    let acts = event.domain(rules) == firstfault_model::taxonomy::Domain::Scheduler;
+    let own_record = !matches!(source, Some(Source::App | Source::Unstated) | None);
+    if acts && own_record && event.onset.is_some_and(|o| o.is_decisive()) {
+        return (Confidence::Established, "the own record of whoever did it".into());
+    }
+    if source == Some(Source::Scheduler) {
+        return (
+            Confidence::Probable,
+            "the scheduler's record; what happened on the node is not in it".into(),
+        );
     }
     if covered == nodes && event.onset.is_some_and(|o| o.is_decisive()) {
         let source = source.map_or_else(String::new, |s| s.name().replace('_', " "));

@@ -231,6 +231,17 @@ fn candidates(
             by_clock,
             Some(TerminalState::Timeout | TerminalState::Cancelled | TerminalState::Deadline)
         );
+        // Nor is an ending of that kind an answer where what would show progress was not collected.
+        let unseen = seen.last_time.is_none()
+            && case
+                .context
+                .nodes
+                .iter()
+                .any(|n| case.coverage_of(&Source::App, &n.name).0 == NodeCoverage::Missing);
+        if domain == Domain::Scheduler && ends_what_stood && unseen {
+            out.context.insert(i);
+            continue;
+        }
         if domain == Domain::Scheduler && ends_what_stood && seen.stalled() {
             out.ruled_out.insert(i, (RuledOut::Later, None));
             continue;

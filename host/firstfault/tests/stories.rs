@@ -49,9 +49,6 @@ use variation::{Renaming, Variation, Varied};
 
 /// What goes wrong as yet, by kind of change and incident (`*`: in some). What does not any more has to go from here.
 const OPEN: &[(&str, &[&str])] = &[
-    // No progress is taken for none made where the log is missing that would show it.
-    ("kind", &["hang_scancel"]),
-    ("source", &["hang_scancel"]),
     // What is over, or met a process that is none of the job's, less than a quarter of an hour before the end.
     ("file_server_that_came_back", &["gpu_lost_before_start"]),
     ("port_that_came_back", &["gpu_lost_before_start"]),
