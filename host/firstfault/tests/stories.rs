@@ -47,8 +47,13 @@ use serde_json::{Value, json};
 use story::Story;
 use variation::{Renaming, Variation, Varied};
 
-/// What goes wrong as yet, by incident and kind of change. What does not any more has to go from here.
-const OPEN: &[(&str, &str)] = &[];
+/// What goes wrong as yet, by kind of change and incident (`*`: in some). What does not any more has to go from here.
+const OPEN: &[(&str, &[&str])] = &[
+    // What is over, or met a process that is none of the job's, less than a quarter of an hour before the end.
+    ("file_server_that_came_back", &["gpu_lost_before_start"]),
+    ("port_that_came_back", &["gpu_lost_before_start"]),
+    ("strangers_oom_kill", &["*"]),
+];
 
 /// Lines that are taken away one by one besides those that the diagnosis cites, by incident.
 const OTHER_LINES: usize = 40;
@@ -113,7 +118,7 @@ fn sample(name: &str) -> Files {
 }
 
 fn asked(variable: &str) -> Option<String> {
-    std::env::var(variable).ok()
+    Some(std::env::var_os(variable)?.to_str().expect("a name or a path in UTF-8").to_owned())
 }
 
 /// Diagnoses files that are written in this order. With a `keep` their folder stays.
@@ -151,7 +156,7 @@ enum Change {
 impl Change {
     fn name(&self) -> &'static str {
         match self {
-            Self::Varied(variation, _) => variation.name(),
+            Self::Varied(variation, seed) => variation.name(*seed),
             Self::Removed(removal) => removal.name(),
             Self::Evidence => "evidence",
         }
@@ -203,7 +208,9 @@ impl Change {
                 let files = removal.apply(files);
                 let less = diagnose(&files, &in_order(&files), keep)?;
                 Ok(match removal {
-                    Removal::Silent { .. } => removal::wrong_without_the_silent(context, whole, &less, shown),
+                    Removal::Silent { node, .. } => {
+                        removal::wrong_without_the_silent(context, whole, &less, node)
+                    }
                     _ => removal::wrong(context, whole, &less, shown),
                 })
             }
@@ -269,28 +276,29 @@ fn renamed(finding: &Finding, names: &Renaming, ranks: &BTreeMap<u32, u32>) -> F
     finding
 }
 
-/// Compares what went wrong with what is known to; with a name for the sake of those who look for it.
-fn settle(wrong: &BTreeMap<(String, &'static str), Vec<String>>, known_to: impl Fn(&str) -> bool) {
-    let open: BTreeSet<(String, &str)> = OPEN
-        .iter()
-        .filter(|(_, kind)| known_to(kind))
-        .map(|(name, kind)| ((*name).to_owned(), *kind))
-        .collect();
+/// Compares what went wrong, by incident and kind of change, with what is known to.
+fn settle(wrong: &BTreeMap<(String, &'static str), Vec<String>>, tried: impl Fn(&str) -> bool) {
+    let is_open = |name: &str, kind: &str| {
+        OPEN.iter().any(|(of, names)| *of == kind && names.iter().any(|open| *open == "*" || *open == name))
+    };
     let new: Vec<String> = wrong
         .iter()
-        .filter(|((name, kind), _)| !open.contains(&(name.clone(), *kind)))
+        .filter(|((name, kind), _)| !is_open(name, kind))
         .map(|((name, kind), all)| {
-            format!(
-                "({name:?}, {kind:?}) {} times, first\n  {}",
-                all.len(),
-                all[..all.len().min(3)].join("\n  ")
-            )
+            format!("{name}, {kind}: {} times, first\n  {}", all.len(), all[..all.len().min(3)].join("\n  "))
         })
         .collect();
     assert!(new.is_empty(), "{} go wrong:\n{}", new.len(), new.join("\n"));
     if asked("FIRSTFAULT_STORY").is_none() && asked("FIRSTFAULT_KIND").is_none() {
-        let mended: Vec<_> =
-            open.iter().filter(|(name, kind)| !wrong.contains_key(&(name.clone(), *kind))).collect();
+        let goes_wrong = |open: &str, of: &str| {
+            wrong.keys().any(|(name, kind)| *kind == of && (open == "*" || open == name))
+        };
+        let mended: Vec<_> = OPEN
+            .iter()
+            .filter(|(kind, _)| tried(kind))
+            .flat_map(|(kind, names)| names.iter().map(move |name| (*kind, *name)))
+            .filter(|(kind, name)| !goes_wrong(name, kind))
+            .collect();
         assert!(mended.is_empty(), "these are right now, and have to go from OPEN: {mended:?}");
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use firstfault_model::context::ExecutionContext;
-use firstfault_model::diagnosis::{Evidence, Finding, RootCause, TerminalState, Verdict};
+use firstfault_model::diagnosis::{
+    Evidence, Finding, Missing, RootCause, RuledOut, RuledOutEntry, TerminalState, Verdict,
+};
 
 use crate::mutation::Files;
 use crate::one_place::may_be_one;
@@ -18,7 +20,7 @@ pub(crate) enum Removal {
     /// All files of this name.
     Kind { name: String },
     /// The output of a node with a rank that is said to be silent.
-    Silent { path: String },
+    Silent { node: String, path: String },
 }
 
 impl Removal {
@@ -41,7 +43,7 @@ impl Removal {
                 let text = files.get_mut(path).unwrap();
                 *text = without(text, |i, _| i == *number);
             }
-            Self::Source { path } | Self::Silent { path } => {
+            Self::Source { path } | Self::Silent { path, .. } => {
                 files.retain(|name, _| {
                     name != path && !(path.ends_with('/') && name.starts_with(path.as_str()))
                 });
@@ -82,7 +84,7 @@ pub(crate) fn all(
     for group in found.symptoms.iter().filter(|group| group.symptom == "nccl.silent_rank") {
         let path = format!("logs/{}/app.log", group.nodes);
         if files.contains_key(&path) {
-            out.push(Removal::Silent { path });
+            out.push(Removal::Silent { node: group.nodes.clone(), path });
         }
     }
     let all: Vec<String> = found.evidence.iter().map(|evidence| evidence.id.clone()).collect();
@@ -210,7 +212,7 @@ fn wrong_root(
         return (sure > before.confidence && !rival_gone)
             .then(|| format!("{what} is {sure:?}, and was {:?}", before.confidence));
     }
-    let there = shown && is_gone(first) && may_stand_for(context, first, root);
+    let there = shown && is_gone(first) && may_stand_for(context, whole, first, root);
     (sure >= first.confidence && !there).then(|| {
         format!(
             "{what} is blamed ({sure:?}), and was not; {} was ({:?})\n  {}",
@@ -219,23 +221,40 @@ fn wrong_root(
     })
 }
 
-/// Whether a root cause is not elsewhere than the one that stood before it: nobody is blamed who was not.
-fn may_stand_for(context: &ExecutionContext, before: &RootCause, root: &RootCause) -> bool {
+/// Whether a root cause blames nobody who was not known to be struck: it is at the place of the one that stood before it, at none, or
+/// the whole logs have it as explained by something else.
+fn may_stand_for(context: &ExecutionContext, whole: &Finding, before: &RootCause, root: &RootCause) -> bool {
     let nowhere = |root: &RootCause| root.place.node.is_none() && root.place.ranks.is_empty();
-    nowhere(root) || (!nowhere(before) && may_be_one(context, &before.place, &root.place))
+    let explained = |entry: &RuledOutEntry| {
+        entry.symptom == root.symptom
+            && entry.why == RuledOut::Explained
+            && entry.place.node == root.place.node
+            && may_be_one(context, &entry.place, &root.place)
+    };
+    nowhere(root)
+        || (!nowhere(before) && may_be_one(context, &before.place, &root.place))
+        || whole.ruled_out.iter().any(explained)
 }
 
-/// What is wrong with what is said without the output of a rank that is said to be silent: nothing is known, or the root cause was
-/// shown elsewhere.
+/// What is wrong with what is said without the output of a rank that is said to be silent: nothing is known and the output is asked for,
+/// or the root cause was shown elsewhere.
 pub(crate) fn wrong_without_the_silent(
     context: &ExecutionContext,
     whole: &Finding,
     less: &Finding,
-    shown: bool,
+    node: &str,
 ) -> Option<String> {
     let silent = less.symptoms.iter().filter(|group| group.symptom == "nccl.silent_rank");
     if silent.flat_map(|group| &group.notes).any(|note| note.contains("did not report")) {
         return Some("a rank is said not to have reported whose output is not at hand".to_owned());
     }
-    wrong(context, whole, less, shown)
+    let shown = |root: &RootCause| less.root_causes.iter().any(|other| is_same(context, root, other));
+    if less.verdict != Verdict::Undetermined && !whole.root_causes.first().is_some_and(shown) {
+        return Some(format!("it is {:?}: {}", less.verdict, less.summary));
+    }
+    let asked = |missing: &Missing| missing.node.as_deref() == Some(node) && missing.source == "app";
+    if less.verdict == Verdict::Undetermined && !less.could_change_the_verdict.iter().any(asked) {
+        return Some(format!("the output of {node} is not asked for: {:?}", less.could_change_the_verdict));
+    }
+    wrong(context, whole, less, true)
 }

@@ -10,6 +10,9 @@ use crate::logs::Numbers;
 use crate::mutation::Files;
 use crate::stamps;
 
+#[path = "strangers.rs"]
+mod strangers;
+
 /// A way to tell the same story otherwise. None takes anything away that was known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Variation {
@@ -37,9 +40,11 @@ pub(crate) enum Variation {
     Rotated,
     /// The kernel's lines carry the stamps of another logger.
     Restamped,
+    /// Loud things happened to others: long before the end, or to other jobs.
+    Strangers,
 }
 
-pub(crate) const ALL: [Variation; 12] = [
+pub(crate) const ALL: [Variation; 13] = [
     Variation::Renamed,
     Variation::Reversed,
     Variation::Moved,
@@ -52,6 +57,7 @@ pub(crate) const ALL: [Variation; 12] = [
     Variation::Returns,
     Variation::Rotated,
     Variation::Restamped,
+    Variation::Strangers,
 ];
 
 /// An incident told otherwise.
@@ -67,7 +73,7 @@ pub(crate) struct Varied {
 
 impl Variation {
     /// The name by which it is asked for.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) fn name(self, seed: u64) -> &'static str {
         match self {
             Self::Renamed => "renamed",
             Self::Reversed => "reversed",
@@ -81,12 +87,13 @@ impl Variation {
             Self::Returns => "returns",
             Self::Rotated => "rotated",
             Self::Restamped => "restamped",
+            Self::Strangers => strangers::NAMES[usize::try_from(seed).unwrap()],
         }
     }
 
-    /// Whether nothing is told less exactly than before.
+    /// Whether nothing makes it less sure than before.
     pub(crate) fn is_exact(self) -> bool {
-        self != Self::Restamped
+        !matches!(self, Self::Restamped | Self::Strangers)
     }
 
     /// How many of it are worth trying: each is another with another seed.
@@ -95,6 +102,7 @@ impl Variation {
             Self::Reversed | Self::OverNewYear | Self::Neighbour | Self::Ranks | Self::Returns => 1,
             Self::Renamed | Self::Moved | Self::Reordered | Self::Rotated | Self::Restamped => 2,
             Self::Noise | Self::Woven => 3,
+            Self::Strangers => strangers::NAMES.len() as u64,
         }
     }
 
@@ -118,6 +126,7 @@ impl Variation {
             Self::Returns => for_logs(&mut varied, |_, text| each_line(text, with_return)),
             Self::Rotated => rotated(&mut varied, numbers),
             Self::Restamped => restamped(&mut varied, seed)?,
+            Self::Strangers => strangers::add(&mut varied, seed)?,
             Self::Reordered => {}
         }
         let varied: Files =
@@ -281,7 +290,8 @@ const OUTPUT: [&str; 4] = [
     "saved the state of the sampler, 3 files",
 ];
 
-/// Adds lines without meaning. They stand behind stamped lines and before stamped ones, so that none parts what is one message.
+/// Adds lines without meaning. They stand behind stamped lines and before stamped ones, or between labelled ones, so that none parts
+/// what only its place makes one message.
 fn noise(path: &str, text: &[u8], numbers: &mut Numbers) -> Vec<u8> {
     let kernel = path.ends_with("kernel.log") || path.ends_with("syslog.log");
     let rarity = [1, 4, 20][numbers.below(3)];
