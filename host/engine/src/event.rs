@@ -150,12 +150,13 @@ impl Event {
             rule: signature.id.clone(),
         };
         event.onset = onset(&hits, &event.facts, case.context.document.start);
-        // Whose log has a line about an act of the scheduler says nothing of where it took place.
+        // Whose log has a line about an act of the scheduler, or about a list of nodes, says nothing of where it took place.
         let told = match &signature.consumer {
             Consumer::Symptom(_) => signature.spec.place.contains_key("node"),
             Consumer::Module(_) => draft.place.node.is_some(),
         };
-        if definition.domain == Some(Domain::Scheduler) && !told {
+        let of_a_list = event.facts.contains_key("nodes");
+        if (definition.domain == Some(Domain::Scheduler) || of_a_list) && !told {
             event.place = Place { component: event.place.component.take(), ..Place::default() };
         }
         event.complete_place(case);

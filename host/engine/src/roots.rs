@@ -130,7 +130,9 @@ pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BT
             let definition = event.definition(rules);
             let survived = if definition.is_some_and(|d| d.terminal.is_some()) {
                 false
-            } else if definition.is_some_and(|d| d.fatal) {
+            } else if definition.is_some_and(|d| d.fatal)
+                && !(of_no_rank(event, rules) && event.place.process.is_some())
+            {
                 // What the job outlived by far was not fatal to it, whatever it reads like.
                 seen.outlived(event)
             } else {
