@@ -21,16 +21,15 @@ fn shipped() -> Generation {
 fn healthy() -> Vec<String> {
     let mut lines = Vec::new();
     for step in 1..=400_u32 {
-        let (loss, norm, time) =
-            (f64::from(9_000 - step) / 3_000.0, f64::from(step % 17) / 10.0, 4_100 + step % 50);
+        let (loss, norm, time) = (9_000 - step, step % 17, 4_100 + step % 50);
         let clock = format!("20:{:02}:{:02}", step / 60 % 60, step % 60);
         lines.extend([
-            format!(" iteration {step:>8}/  500000 | consumed samples: {:>12} | elapsed time per iteration (ms): {time}.3 | learning rate: 1.500000E-04 | global batch size:   512 | lm loss: {loss:.6E} | loss scale: 1.0 | grad norm: {norm:.3} | number of skipped iterations:   0 | number of nan iterations:   0 |", step * 512),
-            format!("{{'loss': {loss:.4}, 'grad_norm': {norm:.4}, 'learning_rate': 4.9e-05, 'epoch': 0.{step:04}}}"),
-            format!("2026-11-02 {clock},123 INFO trainer: step {step} loss {loss:.4} lr 0.00015 0 errors, 0 retries"),
-            format!("Epoch 3: {:>3}%|##########| {step}/400 [00:{:02}<00:10, 5.10it/s, v_num=3, train_loss={loss:.3}]", step / 4, step % 60),
+            format!(" iteration {step:>8}/  500000 | consumed samples: {:>12} | elapsed time per iteration (ms): {time}.3 | learning rate: 1.500000E-04 | global batch size:   512 | lm loss: {loss}.4321E-03 | loss scale: 1.0 | grad norm: 0.{norm} | number of skipped iterations:   0 | number of nan iterations:   0 |", step * 512),
+            format!("{{'loss': 2.{loss}, 'grad_norm': 0.{norm}, 'learning_rate': 4.9e-05, 'epoch': 0.{step:04}}}"),
+            format!("2026-11-02 {clock},123 INFO trainer: step {step} loss 2.{loss} lr 0.00015 0 errors, 0 retries"),
+            format!("Epoch 3: {:>3}%|##########| {step}/400 [00:{:02}<00:10, 5.10it/s, v_num=3, train_loss=2.{loss}]", step / 4, step % 60),
             format!("INFO 11-02 {clock} [loggers.py:118] Engine 000: Avg prompt throughput: {time}.1 tokens/s, Running: 12 reqs, Waiting: 0 reqs, GPU KV cache usage: 3.{step}%"),
-            format!("11/02 {clock} - mmengine - INFO - Epoch(train) [3][{step}/400]  lr: 1.0e-04  eta: 1:02:03  time: 0.41  data_time: 0.01  memory: 21043  loss: {loss:.4}"),
+            format!("11/02 {clock} - mmengine - INFO - Epoch(train) [3][{step}/400]  lr: 1.0e-04  eta: 1:02:03  time: 0.41  data_time: 0.01  memory: 21043  loss: 2.{loss}"),
             format!("Nov  2 {clock} gpu-0001 systemd[1]: Started Session {step} of User u1."),
             format!("[2026-11-02T{clock}.000] _slurm_rpc_submit_batch_job: JobId={step} InitPrio=4294901 usec=412"),
         ]);
