@@ -81,7 +81,8 @@ fn fill(into: &mut ContextDocument, other: ContextDocument) {
     into.account = into.account.take().or(other.account);
     into.partition = into.partition.take().or(other.partition);
     into.start = into.start.or(other.start);
-    into.end = into.end.or(other.end);
+    // Two clocks may contradict each other: what comes first stands.
+    into.end = into.end.or(other.end).filter(|end| into.start.is_none_or(|start| start <= *end));
     into.rank_count = into.rank_count.or(other.rank_count);
     fill_map(&mut into.zones, other.zones);
     fill_map(&mut into.extra, other.extra);

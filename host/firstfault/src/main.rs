@@ -23,10 +23,6 @@ fn main() -> ExitCode {
         Command::Drain(options) => commands::hand_over::drain(&options),
         Command::Token => commands::hand_over::token(),
         Command::Run(options) => commands::run::run(&options),
-        Command::Notify(options) => commands::hand_over::notify(&options),
-        Command::Drain(options) => commands::hand_over::drain(&options),
-        Command::Token => commands::hand_over::token(),
-        Command::Run(options) => commands::run::run(&options),
         Command::Serve(options) => commands::serve::run(&options),
         Command::Config(ConfigCommand::Check(options)) => commands::serve::check(&options),
     };

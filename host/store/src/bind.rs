@@ -57,7 +57,7 @@ impl Identity {
     /// The one among the known attempts that is this one, the newest given first; none: it is a new one.
     #[must_use]
     pub fn find<'a>(&self, known: &'a [Known]) -> Option<&'a Known> {
-        if let Some(same) = known.iter().find(|k| k.has_it) {
+        if let Some(same) = known.iter().find(|k| k.has_it && self.same(k) != Some(false)) {
             return Some(same);
         }
         if self.start.is_none() && self.attempt.is_none() {
