@@ -1,6 +1,9 @@
 //! Who may what: roles, tokens, and who is on the other end of a unix socket.
 
+use std::collections::HashMap;
 use std::ffi::CString;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use firstfault_model::source::Trust;
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
@@ -171,6 +174,33 @@ pub(crate) fn peer(uid: u32, gid: u32, allow: &[Allowed]) -> Option<Principal> {
     let allowed = allow.iter().find(|allowed| allowed.who.iter().any(fits))?;
     let name = user.map_or_else(|| format!("uid-{uid}"), |user| user.name);
     Some(Principal { name, uid: Some(uid), roles: allowed.roles, trust: allowed.trust })
+}
+
+/// How long it is remembered who a user is: asking may go over the network.
+const REMEMBERED: Duration = Duration::from_secs(60);
+/// How many users are remembered.
+const MOST_USERS: usize = 4096;
+
+/// Users that connected lately, and who they are.
+#[derive(Debug, Default)]
+pub(crate) struct People(Mutex<HashMap<(u32, u32), (Instant, Option<Arc<Principal>>)>>);
+
+impl People {
+    /// As [`peer`], remembered.
+    pub(crate) fn peer(&self, uid: u32, gid: u32, allow: &[Allowed]) -> Option<Arc<Principal>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((asked, principal)) = known.get(&(uid, gid))
+            && asked.elapsed() < REMEMBERED
+        {
+            return principal.clone();
+        }
+        if known.len() >= MOST_USERS {
+            known.clear();
+        }
+        let principal = peer(uid, gid, allow).map(Arc::new);
+        known.insert((uid, gid), (Instant::now(), principal.clone()));
+        principal
+    }
 }
 
 /// Who has a token. What is compared are digests of long random words: how long it takes tells nothing of use.

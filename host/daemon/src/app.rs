@@ -7,6 +7,7 @@ use std::time::Duration;
 use firstfault_store::{Accepted, NewObservation, NewReport, Observed, Refusal, Store, StoreError};
 use tokio::sync::{Notify, broadcast};
 
+use crate::access::People;
 use crate::clock;
 use crate::config::Config;
 use crate::diagnoser::{Diagnoser, ReloadReport};
@@ -34,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) roots: Roots,
     pub(crate) metrics: Metrics,
     pub(crate) limiter: Limiter,
+    pub(crate) people: People,
     pub(crate) generations: Generations,
     /// Something may be due.
     pub(crate) due: Notify,
@@ -68,6 +70,7 @@ impl App {
             limiter: Limiter::new(config.limits.rate, config.limits.burst),
             generations: Generations::new(diagnoser.generation()),
             metrics: Metrics::default(),
+            people: People::default(),
             due: Notify::new(),
             made: broadcast::channel(BEHIND).0,
             stopping: AtomicBool::new(false),

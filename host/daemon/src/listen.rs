@@ -22,7 +22,6 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt as _;
 
-use crate::access;
 use crate::app::App;
 use crate::config::{TcpListen, UnixListen};
 use crate::guard::Peer;
@@ -124,12 +123,12 @@ impl Bound {
             let accepted = match &self {
                 Self::Unix(listener, unix) => listener.accept().await.map(|(stream, _)| {
                     let allowed =
-                        stream.peer_cred().ok().and_then(|c| access::peer(c.uid(), c.gid(), &unix.allow));
+                        stream.peer_cred().ok().and_then(|c| app.people.peer(c.uid(), c.gid(), &unix.allow));
                     let Some(principal) = allowed else {
                         app.metrics.refused_connections.inc();
                         return;
                     };
-                    let peer = Peer::Unix(Arc::new(principal));
+                    let peer = Peer::Unix(principal);
                     tokio::spawn(async move {
                         serve(stream, peer, app, router, watcher).await;
                         drop(place);

@@ -107,7 +107,7 @@ impl Batch {
             match serde_json::from_slice::<JsonLine>(line) {
                 Err(e) => self.reject(&place, &e.to_string()),
                 Ok(one) => {
-                    let order = match &one.time {
+                    let time = match &one.time {
                         None => None,
                         Some(time) => match nanoseconds(time) {
                             None => {
@@ -121,8 +121,8 @@ impl Batch {
                         source: one.source.unwrap_or_default(),
                         node: one.node,
                         rank: one.rank,
-                        order,
-                        dated: order.is_some(),
+                        order: time.or(one.order),
+                        dated: time.is_some(),
                         text: one.line,
                     };
                     self.add(&place, made);
@@ -190,6 +190,8 @@ struct JsonLine {
     node: Option<String>,
     rank: Option<u32>,
     time: Option<Value>,
+    /// Which came first, among lines without a time.
+    order: Option<i64>,
     line: String,
 }
 

@@ -26,6 +26,9 @@ pub enum Command {
     Serve(ServeOptions),
     /// Tell the daemon that a job has ended; returns at once and never fails the job
     Notify(NotifyOptions),
+    /// Take this node's evidence for the report on standard input
+    #[command(hide = true)]
+    Capture(CaptureOptions),
     /// Hand over to the daemon what notify had to leave in its folder
     Drain(HandOverOptions),
     /// Run a command, and tell the daemon if it fails
@@ -185,7 +188,13 @@ pub struct HandOverOptions {
     )]
     pub socket: PathBuf,
     /// Folder for what cannot be handed over
-    #[arg(long, value_name = "FOLDER", default_value = "/var/spool/firstfault", env = "FIRSTFAULT_SPOOL")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FOLDER",
+        default_value = "/var/spool/firstfault",
+        env = "FIRSTFAULT_SPOOL"
+    )]
     pub spool: PathBuf,
 }
 
@@ -206,6 +215,17 @@ pub struct NotifyOptions {
     pub strict: bool,
 }
 
+/// Options of `capture`, which `notify slurm --capture` starts.
+#[derive(Debug, Args)]
+pub struct CaptureOptions {
+    /// How reports reach the daemon.
+    #[command(flatten)]
+    pub to: HandOverOptions,
+    /// Logs to take besides, as SOURCE=PATH
+    #[arg(long, value_name = "SOURCE=PATH")]
+    pub log: Vec<String>,
+}
+
 /// Who calls `notify`.
 #[derive(Debug, Subcommand)]
 pub enum Hook {
@@ -214,6 +234,12 @@ pub enum Hook {
         /// Also report jobs that ended well
         #[arg(long)]
         all: bool,
+        /// Also take what kernel, fabric manager and slurmd of this node wrote, and push it
+        #[arg(long)]
+        capture: bool,
+        /// With --capture, another log to take, as SOURCE=PATH; may be given several times
+        #[arg(long, value_name = "SOURCE=PATH", requires = "capture")]
+        log: Vec<String>,
     },
     /// A container of a Kubernetes Job
     Kubernetes,

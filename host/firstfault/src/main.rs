@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         Command::Rules(options) => commands::rules::run(&options),
         Command::Schema(options) => commands::schema::run(&options),
         Command::Notify(options) => commands::hand_over::notify(&options),
+        Command::Capture(options) => commands::hand_over::capture(&options),
         Command::Drain(options) => commands::hand_over::drain(&options),
         Command::Token => commands::hand_over::token(),
         Command::Run(options) => commands::run::run(&options),

@@ -1,5 +1,7 @@
 //! Documents as they are kept: compressed, and read back within a bound.
 
+use zstd::bulk::Compressor;
+
 use crate::StoreError;
 
 /// Most bytes of one document or observation that is read back.
@@ -9,7 +11,12 @@ const LEVEL: i32 = 3;
 
 /// Compresses.
 pub(crate) fn pack(bytes: &[u8]) -> Result<Vec<u8>, StoreError> {
-    Ok(zstd::bulk::compress(bytes, LEVEL)?)
+    Ok(packer()?.compress(bytes)?)
+}
+
+/// For many in a row: making one costs more than packing a line.
+pub(crate) fn packer() -> Result<Compressor<'static>, StoreError> {
+    Ok(Compressor::new(LEVEL)?)
 }
 
 /// Reads back what [`pack`] made.

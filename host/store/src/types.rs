@@ -24,10 +24,8 @@ pub struct NewReport {
 /// A report was taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accepted {
-    /// Id of its diagnosis.
-    pub id: String,
-    /// State of the diagnosis.
-    pub state: State,
+    /// Its diagnosis.
+    pub entry: Entry,
     /// Whether this is the first report of it.
     pub created: bool,
 }
@@ -290,6 +288,8 @@ pub struct NewObservation {
     pub id: String,
     /// What was observed, opaque to the store.
     pub body: Vec<u8>,
+    /// Milliseconds after which its diagnosis is due; none: when somebody asks.
+    pub due_in: Option<i64>,
 }
 
 /// What became of an observation.

@@ -135,17 +135,12 @@ pub(super) async fn create(
     let longest = wait.longest()?;
     let request: DiagnosisRequest = body::json(&content)?;
     let accepted = submit(&app, &asker.0, request).await?;
-    if let Some(longest) = longest {
-        asker.may(Roles::read_own, "read diagnoses")?;
-        app.wait(&accepted.id, 1, longest).await?;
-    }
-    let id = accepted.id.clone();
-    let entry =
-        app.ask(move |store| store.entry(&id)).await?.ok_or_else(|| Problem::not_found("diagnosis"))?;
-    if longest.is_some() && entry.revision > 0 {
-        return stored(&app, &entry.id, None, &headers).await;
-    }
-    Ok(pending(&entry))
+    let Some(longest) = longest else { return Ok(pending(&accepted.entry)) };
+    asker.may(Roles::read_own, "read diagnoses")?;
+    app.wait(&accepted.entry.id, 1, longest).await?;
+    let entry = app.ask(move |store| store.entry(&accepted.entry.id)).await?;
+    let entry = entry.ok_or_else(|| Problem::not_found("diagnosis"))?;
+    if entry.revision > 0 { stored(&app, &entry.id, None, &headers).await } else { Ok(pending(&entry)) }
 }
 
 /// Accepted, and not made yet.

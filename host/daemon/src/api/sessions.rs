@@ -60,12 +60,12 @@ pub(crate) async fn open(
 ) -> Result<Session, Problem> {
     let accepted = report(app, principal, request, None).await?;
     let mut id = Digester::new("firstfault.session/1");
-    id.part(accepted.id.as_bytes());
+    id.part(accepted.entry.id.as_bytes());
     id.part(principal.name.as_bytes());
     let id = id.finish();
     let session = Session {
         id: format!("s-{}", id.get(7..31).unwrap_or(&id)),
-        diagnosis: accepted.id,
+        diagnosis: accepted.entry.id,
         owner: principal.name.clone(),
         most_bytes: app.config.limits.session,
         bytes: 0,
@@ -118,6 +118,9 @@ pub(super) struct Observing {
     /// Tells this observation from others: sent again, it is kept once. Without it, its content does.
     #[param(max_length = 128)]
     id: Option<String>,
+    /// Diagnose after so many seconds, without being asked; at most 600.
+    #[param(maximum = 600)]
+    due: Option<u32>,
 }
 
 /// What became of an observation.
@@ -142,6 +145,7 @@ pub(crate) async fn keep(
     session: String,
     form: Form,
     id: Option<String>,
+    due_in: Option<i64>,
     bytes: &[u8],
 ) -> Result<(String, Batch, bool), Problem> {
     let mut batch = Batch::read(form, bytes)
@@ -149,7 +153,7 @@ pub(crate) async fn keep(
     batch.trust = Some(principal.trust);
     let id = id.unwrap_or_else(|| digest(bytes));
     let body = serde_json::to_vec(&batch).map_err(|e| Problem::malformed(e.to_string()))?;
-    match app.observations.put(NewObservation { session, id: id.clone(), body }).await? {
+    match app.observations.put(NewObservation { session, id: id.clone(), body, due_in }).await? {
         Observed::Kept => Ok((id, batch, false)),
         Observed::Known => Ok((id, batch, true)),
         Observed::NoSession => Err(Problem::not_found("session")),
@@ -188,8 +192,15 @@ pub(super) async fn observe(
     if observing.id.as_ref().is_some_and(|id| id.is_empty() || id.len() > 128) {
         return Err(Problem::malformed("from 1 to 128 bytes").at("id"));
     }
+    let due_in = match observing.due {
+        Some(seconds @ 601..) => {
+            return Err(Problem::malformed(format!("{seconds} is more than 600")).at("due"));
+        }
+        other => other.map(|seconds| i64::from(seconds) * 1000),
+    };
     let session = own(&app, &asker.0, &id).await?;
-    let (id, batch, known) = keep(&app, &asker.0, session.id, form, observing.id, &content.bytes).await?;
+    let (id, batch, known) =
+        keep(&app, &asker.0, session.id, form, observing.id, due_in, &content.bytes).await?;
     Ok(Json(ObservationState {
         id,
         lines: batch.lines.len(),

@@ -147,7 +147,7 @@ async fn observe(
         Problem::malformed("formats are raw_loki_streams and prometheus_metrics").at("context.format")
     })?;
     let session = api::own(&app, &asker.0, &id).await?;
-    let (id, ..) = api::keep(&app, &asker.0, session.id, form, None, observe.body.as_bytes()).await?;
+    let (id, ..) = api::keep(&app, &asker.0, session.id, form, None, None, observe.body.as_bytes()).await?;
     Ok(Json(json!({"observation_id": id})))
 }
 

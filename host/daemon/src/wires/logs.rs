@@ -49,7 +49,7 @@ fn request(log: &Log) -> Result<DiagnosisRequest, Problem> {
 async fn submit(State(app): State<App>, asker: Asker, content: Content) -> Result<Json<Value>, Problem> {
     let log: Log = body::parse(&content.bytes)?;
     let accepted = api::submit(&app, &asker.0, request(&log)?).await?;
-    Ok(Json(json!({"status": "pending", "log_path": log.log_path, "diagnosis_id": accepted.id})))
+    Ok(Json(json!({"status": "pending", "log_path": log.log_path, "diagnosis_id": accepted.entry.id})))
 }
 
 async fn result(
@@ -60,8 +60,9 @@ async fn result(
     asker.may(Roles::read_own, "read diagnoses")?;
     // The same request is the same diagnosis.
     let accepted = api::submit(&app, &asker.0, request(&log)?).await?;
-    let (entry, document) =
-        app.ask(move |store| Ok((store.entry(&accepted.id)?, store.document(&accepted.id, None)?))).await?;
+    let (entry, document) = app
+        .ask(move |store| Ok((store.entry(&accepted.entry.id)?, store.document(&accepted.entry.id, None)?)))
+        .await?;
     let entry = entry.ok_or_else(|| Problem::not_found("log"))?;
     let diagnosis = document.and_then(|document| serde_json::from_str::<Diagnosis>(&document.text).ok());
     let (action, reason) = match &diagnosis {

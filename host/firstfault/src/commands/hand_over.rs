@@ -1,15 +1,17 @@
 //! `firstfault notify`, `firstfault drain`, `firstfault token`
 
 use std::fs::File;
-use std::io::Read as _;
-use std::process::ExitCode;
+use std::io::{Read as _, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use firstfault_daemon::request::DiagnosisRequest;
 
-use crate::arguments::{HandOverOptions, Hook, NotifyOptions};
-use crate::notify::{self, Handed, generic, kubernetes, slurm, spool};
+use crate::arguments::{CaptureOptions, HandOverOptions, Hook, NotifyOptions};
+use crate::notify::{self, Handed, capture, generic, kubernetes, slurm, spool};
 
 /// How long `drain` may take.
 const DRAIN: Duration = Duration::from_secs(60);
@@ -28,6 +30,9 @@ pub fn notify(options: &NotifyOptions) -> anyhow::Result<ExitCode> {
     let handed = report(&options.hook).and_then(|request| match request {
         None => Ok(()),
         Some(request) => {
+            if let Hook::Slurm { capture: true, log, .. } = &options.hook {
+                detach(&request, &options.to, log)?;
+            }
             let within = Duration::from_millis(options.within);
             let handed = notify::hand(&request, &options.to.socket, &options.to.spool, within)?;
             if handed == Handed::Spooled {
@@ -51,7 +56,7 @@ pub fn notify(options: &NotifyOptions) -> anyhow::Result<ExitCode> {
 
 fn report(hook: &Hook) -> anyhow::Result<Option<DiagnosisRequest>> {
     match hook {
-        Hook::Slurm { all } => Ok(slurm::report(&variable, *all)),
+        Hook::Slurm { all, .. } => Ok(slurm::report(&variable, *all)),
         Hook::Kubernetes => {
             let report = kubernetes::report(&variable);
             report
@@ -60,6 +65,48 @@ fn report(hook: &Hook) -> anyhow::Result<Option<DiagnosisRequest>> {
         }
         Hook::Generic(typed) => generic::report(typed).map(Some),
     }
+}
+
+/// Starts the process that takes this node's evidence, and does not wait for it.
+fn detach(request: &DiagnosisRequest, to: &HandOverOptions, log: &[String]) -> anyhow::Result<()> {
+    let program = std::env::current_exe().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command.arg("capture").arg("--socket").arg(&to.socket).arg("--spool").arg(&to.spool);
+    for log in log {
+        command.arg("--log").arg(log);
+    }
+    // A group of its own: what ends the hook does not end it.
+    let mut child = command
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start the process that takes this node's evidence")?;
+    if let Some(mut input) = child.stdin.take() {
+        input.write_all(&serde_json::to_vec(request)?).context("cannot tell it what to take")?;
+    }
+    Ok(())
+}
+
+/// Takes this node's evidence and pushes it, or leaves it in the folder.
+///
+/// # Errors
+/// What is on standard input is no report, or the evidence can be neither pushed nor left.
+pub fn capture(options: &CaptureOptions) -> anyhow::Result<ExitCode> {
+    let request: DiagnosisRequest = serde_json::from_reader(std::io::stdin().lock())?;
+    let mut files: Vec<(String, PathBuf)> =
+        capture::FILES.iter().map(|(source, path)| ((*source).to_owned(), PathBuf::from(path))).collect();
+    for log in &options.log {
+        let (source, path) = log.split_once('=').context("--log is written as SOURCE=PATH")?;
+        files.push((source.to_owned(), PathBuf::from(path)));
+    }
+    let lines = capture::take(&request, &files);
+    let push = capture::Push::pack(&request, &lines)?;
+    if push.send(&options.to.socket).is_err() {
+        push.keep(&options.to.spool)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Hands over what lies in the folder.

@@ -10,6 +10,9 @@ use firstfault_daemon::config::{self, Config};
 use crate::arguments::{ConfigOptions, ServeOptions};
 use crate::served::Served;
 
+/// Threads that wait for the store, besides those that diagnose.
+const BLOCKING: usize = 16;
+
 /// Runs the daemon until a signal ends it.
 ///
 /// # Errors
@@ -20,6 +23,8 @@ pub fn run(options: &ServeOptions) -> anyhow::Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("firstfault")
+        // Each holds memory of its own, and what they wait for is one disk.
+        .max_blocking_threads(config.limits.workers + BLOCKING)
         .build()
         .context("cannot start threads")?;
     let ended = runtime.block_on(firstfault_daemon::serve(config, Arc::new(served)));

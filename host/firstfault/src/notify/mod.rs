@@ -2,6 +2,7 @@
 //!
 //! No scheduler's program is run, nothing is waited for beyond a few milliseconds, and nothing that goes wrong is the job's trouble.
 
+pub mod capture;
 pub mod client;
 pub mod generic;
 pub mod hostlist;

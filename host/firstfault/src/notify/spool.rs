@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use firstfault_model::canonical::digest;
 
+use super::capture::Push;
 use super::client;
 
 /// Most reports that the folder holds: beyond it something else is wrong.
@@ -17,13 +18,16 @@ const MOST_FILES: usize = 10_000;
 /// # Errors
 /// The folder cannot be written, or is full.
 pub fn keep(folder: &Path, body: &[u8]) -> io::Result<PathBuf> {
+    write(folder, digest(body).trim_start_matches("sha256:"), "json", body)
+}
+
+/// Writes a file that is seen only when it is whole.
+pub(super) fn write(folder: &Path, name: &str, extension: &str, body: &[u8]) -> io::Result<PathBuf> {
     fs::create_dir_all(folder)?;
     if fs::read_dir(folder)?.take(MOST_FILES).count() == MOST_FILES {
         return Err(io::Error::new(io::ErrorKind::StorageFull, "it holds 10,000 reports already"));
     }
-    let name = digest(body);
-    let path = folder.join(format!("{}.json", name.trim_start_matches("sha256:")));
-    // Seen only when it is whole.
+    let path = folder.join(format!("{name}.{extension}"));
     let mut file = tempfile::Builder::new().prefix(".report-").tempfile_in(folder)?;
     file.write_all(body)?;
     file.as_file().sync_all()?;
@@ -47,13 +51,26 @@ pub fn drain(socket: &Path, folder: &Path, within: Duration) -> Drained {
     let began = Instant::now();
     let mut out = Drained::default();
     let Ok(entries) = fs::read_dir(folder) else { return out };
-    let mut paths: Vec<PathBuf> =
-        entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "json" || e == "push"))
+        .collect();
     paths.sort();
     for path in paths {
         let left = within.saturating_sub(began.elapsed());
         if left.is_zero() {
             out.left += 1;
+            continue;
+        }
+        if path.extension().is_some_and(|e| e == "push") {
+            let sent = Push::read(&path).and_then(|push| push.send(socket));
+            if sent.is_ok() {
+                out.taken += 1;
+                drop(fs::remove_file(&path));
+            } else {
+                out.left += 1;
+            }
             continue;
         }
         // One that another call has taken meanwhile.

@@ -85,9 +85,7 @@ fn merge(
     now: i64,
 ) -> Result<Result<Accepted, Refusal>, StoreError> {
     let (owner, reports): (Option<String>, u32) = t
-        .prepare_cached(
-            "SELECT owner, (SELECT count(*) FROM report WHERE diagnosis = seq) FROM diagnosis WHERE seq = ?1",
-        )?
+        .prepare_cached("SELECT owner, reports FROM diagnosis WHERE seq = ?1")?
         .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if reports >= MOST_REPORTS {
         return Ok(Err(Refusal::TooMany(MOST_REPORTS)));
@@ -108,6 +106,7 @@ fn merge(
             attempt = coalesce(attempt, :attempt),
             start = coalesce(start, :start),
             updated = :now,
+            reports = reports + 1,
             wanted = wanted + :news,
             due = CASE WHEN state IN ('open', 'done') AND :due IS NOT NULL THEN min(:due, coalesce(due, :due)) ELSE due END,
             state = CASE WHEN state IN ('open', 'done') AND :due IS NOT NULL THEN 'accepted' ELSE state END
@@ -130,16 +129,15 @@ fn keep(t: &Transaction<'_>, seq: i64, report: &NewReport, hash: &str) -> Result
     t.prepare_cached(
         "INSERT OR IGNORE INTO report (diagnosis, digest, submitter, trusted, body) VALUES (?1, ?2, ?3, ?4, ?5)",
     )?
-    .execute(params![seq, hash, report.submitter, report.trusted, document::pack(report.body.as_bytes())?])?;
+    .execute(params![seq, hash, report.submitter, report.trusted, report.body])?;
     Ok(())
 }
 
 fn answer(t: &Transaction<'_>, seq: i64, created: bool) -> Result<Accepted, StoreError> {
-    let (id, state): (String, String) = t
-        .prepare_cached("SELECT id, state FROM diagnosis WHERE seq = ?1")?
-        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let state = State::parse(&state).unwrap_or(State::Parked);
-    Ok(Accepted { id, state, created })
+    let entry = t
+        .prepare_cached(&format!("SELECT {ENTRY} FROM diagnosis WHERE seq = ?1"))?
+        .query_row([seq], entry_of)?;
+    Ok(Accepted { entry, created })
 }
 
 pub(super) fn ask(t: &Transaction<'_>, id: &str, now: i64) -> Result<bool, StoreError> {
@@ -176,8 +174,7 @@ pub(super) fn lease(t: &Transaction<'_>, holder: &str, now: i64) -> Result<Optio
     )?;
     let mut rows = rows.query([entry.seq])?;
     while let Some(row) = rows.next()? {
-        let body = document::unpack_text(&entry.id, row.get_ref(0)?.as_blob().unwrap_or_default())?;
-        reports.push((body, row.get(1)?, row.get(2)?));
+        reports.push((row.get(0)?, row.get(1)?, row.get(2)?));
     }
     let lease = Lease { id: entry.id.clone(), holder: holder.to_owned(), wanted: entry.wanted };
     Ok(Some(Leased { lease, entry, reports }))

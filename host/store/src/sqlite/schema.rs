@@ -27,6 +27,7 @@ const MIGRATIONS: &[&str] = &["
         due INTEGER,
         wanted INTEGER NOT NULL DEFAULT 0,
         seen INTEGER NOT NULL DEFAULT 0,
+        reports INTEGER NOT NULL DEFAULT 0,
         revision INTEGER NOT NULL DEFAULT 0,
         status TEXT,
         verdict TEXT,
@@ -42,7 +43,7 @@ const MIGRATIONS: &[&str] = &["
         digest TEXT NOT NULL,
         submitter TEXT NOT NULL,
         trusted INTEGER NOT NULL,
-        body BLOB NOT NULL,
+        body TEXT NOT NULL,
         PRIMARY KEY (diagnosis, digest)
     ) STRICT, WITHOUT ROWID;
 

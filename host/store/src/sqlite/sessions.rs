@@ -43,13 +43,19 @@ pub(super) fn observe(
     observations: &[NewObservation],
     now: i64,
 ) -> Result<Vec<Observed>, StoreError> {
+    let mut packer = document::packer()?;
     let mut find = t.prepare_cached("SELECT diagnosis, most_bytes, bytes FROM session WHERE id = ?1")?;
     let mut has = t.prepare_cached("SELECT 1 FROM observation WHERE session = ?1 AND id = ?2")?;
     let mut keep = t.prepare_cached("INSERT INTO observation (session, id, body) VALUES (?1, ?2, ?3)")?;
     let mut count =
         t.prepare_cached("UPDATE session SET bytes = bytes + ?2, count = count + 1 WHERE id = ?1")?;
     let mut news =
-        t.prepare_cached("UPDATE diagnosis SET wanted = wanted + 1, updated = ?2 WHERE seq = ?1")?;
+        t.prepare_cached(
+        "UPDATE diagnosis SET wanted = wanted + 1, updated = ?2,
+            due = CASE WHEN ?3 IS NOT NULL AND state IN ('open', 'done', 'accepted') THEN min(?3, coalesce(due, ?3)) ELSE due END,
+            state = CASE WHEN ?3 IS NOT NULL AND state IN ('open', 'done') THEN 'accepted' ELSE state END
+         WHERE seq = ?1",
+    )?;
     observations
         .iter()
         .map(|one| {
@@ -65,9 +71,9 @@ pub(super) fn observe(
             if bytes.saturating_add(size) > most {
                 return Ok(Observed::TooMuch);
             }
-            keep.execute(params![one.session, one.id, document::pack(&one.body)?])?;
+            keep.execute(params![one.session, one.id, packer.compress(&one.body)?])?;
             count.execute(params![one.session, size])?;
-            news.execute(params![diagnosis, now])?;
+            news.execute(params![diagnosis, now, one.due_in.map(|wait| now.saturating_add(wait))])?;
             Ok(Observed::Kept)
         })
         .collect()

@@ -44,9 +44,9 @@ fn reports_of_one_attempt_make_one_diagnosis() {
     assert!(first.created);
     for body in ["a", "b", "c", "b"] {
         let again = take(&store, &report("7", 1000, body));
-        assert_eq!((again.id.as_str(), again.created), (first.id.as_str(), false));
+        assert_eq!((again.entry.id.as_str(), again.created), (first.entry.id.as_str(), false));
     }
-    assert_ne!(take(&store, &report("7", 2000, "a")).id, first.id, "another attempt");
+    assert_ne!(take(&store, &report("7", 2000, "a")).entry.id, first.entry.id, "another attempt");
     let leased = store.lease("me", 10).unwrap().unwrap();
     assert_eq!(
         leased.reports.iter().map(|r| r.0.as_str()).collect::<std::collections::BTreeSet<_>>().len(),
@@ -85,7 +85,7 @@ fn what_comes_in_meanwhile_is_looked_at_next() {
 #[test]
 fn what_was_cut_off_three_times_is_parked_and_can_be_run_again() {
     let (dir, store) = store();
-    let id = take(&store, &report("7", 1000, "a")).id;
+    let id = take(&store, &report("7", 1000, "a")).entry.id;
     let mut store = store;
     for life in 0..3 {
         assert!(store.lease(&format!("life {life}"), 10).unwrap().is_some());
@@ -104,7 +104,7 @@ fn what_was_cut_off_three_times_is_parked_and_can_be_run_again() {
 #[test]
 fn what_is_given_back_does_not_count_as_cut() {
     let (_dir, store) = store();
-    let id = take(&store, &report("7", 1000, "a")).id;
+    let id = take(&store, &report("7", 1000, "a")).entry.id;
     for _ in 0..5 {
         store.lease("me", 10).unwrap().unwrap();
         assert_eq!(store.release("me", 10).unwrap(), 1);
@@ -150,7 +150,7 @@ fn pages_go_through_all_of_it_once() {
 #[test]
 fn observations_are_kept_once_and_within_bounds() {
     let (_dir, store) = store();
-    let id = take(&store, &NewReport { due_in: None, ..report("7", 1000, "a") }).id;
+    let id = take(&store, &NewReport { due_in: None, ..report("7", 1000, "a") }).entry.id;
     assert!(store.lease("me", 10).unwrap().is_none(), "nobody has asked");
     let session = Session {
         id: "s-1".into(),
@@ -161,8 +161,12 @@ fn observations_are_kept_once_and_within_bounds() {
         count: 0,
     };
     store.open_session(&session, 10).unwrap();
-    let one =
-        |id: &str, body: &[u8]| NewObservation { session: "s-1".into(), id: id.into(), body: body.to_vec() };
+    let one = |id: &str, body: &[u8]| NewObservation {
+        session: "s-1".into(),
+        id: id.into(),
+        body: body.to_vec(),
+        due_in: None,
+    };
     let other = NewObservation { session: "none".into(), ..one("a", b"") };
     let answers = store
         .observe(&[one("b", b"12345"), one("a", b"123"), one("b", b"12345"), one("c", b"123"), other], 10);
@@ -185,7 +189,7 @@ fn retention_leaves_what_is_not_done() {
     take(&store, &report("done", 1000, "a"));
     let leased = store.lease("me", 10).unwrap().unwrap();
     store.complete(&leased.lease, &revised(None), 10).unwrap();
-    let queued = take(&store, &report("queued", 1000, "a")).id;
+    let queued = take(&store, &report("queued", 1000, "a")).entry.id;
     let policy = Policy { age: 100, bytes: u64::MAX };
     assert_eq!(store.retain(&policy, 50).unwrap(), Removed::default());
     assert_eq!(store.retain(&policy, 500).unwrap().old, 1);
@@ -210,7 +214,7 @@ fn another_writer_is_an_error_that_passes() {
 #[test]
 fn a_full_disk_is_an_error_that_passes_and_loses_nothing() {
     let (_dir, store) = store();
-    let id = take(&store, &report("7", 1000, "a")).id;
+    let id = take(&store, &report("7", 1000, "a")).entry.id;
     let pages: i64 = store.reader().query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
     store.writer.lock().unwrap().pragma_update(None, "max_page_count", pages).unwrap();
     // Noise that does not compress.
