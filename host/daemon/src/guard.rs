@@ -101,14 +101,14 @@ pub(crate) async fn admit(State(app): State<App>, mut request: Request, next: Ne
     });
     match admitted {
         Ok(principal) => {
-            request.extensions_mut().insert(Arc::new(principal));
+            request.extensions_mut().insert(principal);
             next.run(request).await
         }
         Err(problem) => problem.into_response(),
     }
 }
 
-fn who(app: &App, request: &Request) -> Result<Principal, Problem> {
+fn who(app: &App, request: &Request) -> Result<Arc<Principal>, Problem> {
     let headers = request.headers();
     let peer = request
         .extensions()
@@ -120,13 +120,14 @@ fn who(app: &App, request: &Request) -> Result<Principal, Problem> {
             if headers.contains_key(header::ORIGIN) {
                 return Err(Problem::forbidden("requests of web pages are not taken here").at("Origin"));
             }
-            Ok(Principal::clone(principal))
+            Ok(Arc::clone(principal))
         }
         Peer::Tcp(listen) => {
             host(headers, request.uri().host(), listen)?;
             if let Some(open) = &listen.open {
                 let name = format!("open:{}", listen.address);
-                return Ok(Principal { name, uid: None, roles: open.roles, trust: open.trust });
+                let principal = Principal { name, uid: None, roles: open.roles, trust: open.trust };
+                return Ok(Arc::new(principal));
             }
             let missing = || {
                 Problem::new(
@@ -138,7 +139,7 @@ fn who(app: &App, request: &Request) -> Result<Principal, Problem> {
             };
             let value = headers.get(header::AUTHORIZATION).ok_or_else(missing)?;
             let token = value.to_str().ok().and_then(|v| v.strip_prefix("Bearer ")).ok_or_else(missing)?;
-            access::bearer(token.trim(), &app.config.tokens).ok_or_else(|| {
+            access::bearer(token.trim(), &app.config.tokens).map(Arc::new).ok_or_else(|| {
                 Problem::new(StatusCode::UNAUTHORIZED, "unknown-token", "this token is not known")
                     .at("Authorization")
             })

@@ -181,6 +181,7 @@ pub struct ServeOptions {
 pub struct HandOverOptions {
     /// The daemon's unix socket
     #[arg(
+        global = true,
         long,
         value_name = "PATH",
         default_value = "/run/firstfault/firstfault.sock",
