@@ -183,7 +183,10 @@ const MOST_USERS: usize = 4096;
 
 /// Users that connected lately, and who they are.
 #[derive(Debug, Default)]
-pub(crate) struct People(Mutex<HashMap<(u32, u32), (Instant, Option<Arc<Principal>>)>>);
+pub(crate) struct People(Mutex<HashMap<(u32, u32), Looked>>);
+
+/// When a user was looked up, and who it is.
+type Looked = (Instant, Option<Arc<Principal>>);
 
 impl People {
     /// As [`peer`], remembered.

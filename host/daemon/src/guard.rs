@@ -76,7 +76,7 @@ pub(crate) async fn observe(State(app): State<App>, mut request: Request, next: 
     let method = request.method().as_str().to_owned();
     // Its pattern, not its path: there are as many paths as clients can think of.
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str).to_owned();
-    let span = tracing::info_span!("request", id = id.to_str().unwrap_or("-"), method, route);
+    let span = tracing::debug_span!("request", id = id.to_str().unwrap_or("-"), method, route);
     let began = Instant::now();
     let mut response = next.run(request).instrument(span.clone()).await;
     let took = began.elapsed();

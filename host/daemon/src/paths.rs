@@ -199,7 +199,7 @@ mod tests {
     fn what_others_own_is_not_theirs_to_name() {
         let dir = tree();
         let path = format!("{}/jobs/ada/7", dir.path().display());
-        let owner = fstat(&std::fs::File::open(&path).unwrap()).unwrap().st_uid;
+        let owner = fstat(std::fs::File::open(&path).unwrap()).unwrap().st_uid;
         let stranger = Namer { uid: Some(owner + 1), trusted: false };
         let is_root = owner == 0;
         assert_eq!(roots(dir.path(), false).open(&path, stranger).is_ok(), is_root);

@@ -245,7 +245,7 @@ pub enum Hook {
     /// A container of a Kubernetes Job
     Kubernetes,
     /// Anything else
-    Generic(GenericReport),
+    Generic(Box<GenericReport>),
 }
 
 /// What `notify generic` is told.

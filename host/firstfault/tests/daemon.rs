@@ -310,6 +310,41 @@ fn hooks_hand_over_or_leave_it_for_later() {
 }
 
 #[test]
+fn the_evidence_of_the_node_comes_with_its_epilog() {
+    let daemon = Daemon::start("");
+    let log = daemon.path("slurmd.log");
+    std::fs::write(&log, format!("{}\n", LINES[0].2)).unwrap();
+    let source = format!("kernel={}", log.display());
+    let taken = notify(&daemon, "ff.sock", &["slurm", "--capture", "--log", &source]);
+    assert!(taken.status.success() && taken.stderr.is_empty(), "{taken:?}");
+    let seen =
+        |answer: &firstfault::notify::client::Answer| json(answer)["items"][0]["verdict"] == "attributed";
+    let found = json(&daemon.until("/v1/diagnoses?workload=48213", seen));
+    assert_eq!(found["items"].as_array().unwrap().len(), 1);
+    // Where nobody listens it is left, and handed over by the next that finds the daemon.
+    let left = notify(&daemon, "nobody.sock", &["slurm", "--capture", "--log", &source]);
+    assert!(left.status.success());
+    let began = std::time::Instant::now();
+    let pushes = || {
+        std::fs::read_dir(daemon.path("spool")).map_or(0, |all| {
+            all.flatten().filter(|e| e.path().extension().is_some_and(|e| e == "push")).count()
+        })
+    };
+    while pushes() == 0 {
+        assert!(began.elapsed().as_secs() < 60, "nothing was left");
+        std::thread::park_timeout(std::time::Duration::from_millis(10));
+    }
+    let drained = Command::new(env!("CARGO_BIN_EXE_firstfault"))
+        .args(["drain", "--socket"])
+        .arg(daemon.socket())
+        .arg("--spool")
+        .arg(daemon.path("spool"))
+        .output()
+        .unwrap();
+    assert!(drained.status.success() && pushes() == 0, "{drained:?}");
+}
+
+#[test]
 fn a_command_runs_as_it_would_without() {
     let daemon = Daemon::start("");
     let run = |script: &str| {

@@ -37,7 +37,7 @@ pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Proble
 
 /// Counts for Prometheus.
 #[utoipa::path(get, path = "/metrics", responses(
-    (status = 200, description = "In the text format", body = String),
+    (status = 200, description = "In the text format", body = String, content_type = "application/openmetrics-text"),
     (status = "4XX", description = "Not given", body = Problem, content_type = "application/problem+json"),
 ))]
 pub(super) async fn metrics(State(app): State<App>, asker: Asker) -> Result<Response, Problem> {

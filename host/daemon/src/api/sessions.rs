@@ -184,6 +184,9 @@ pub(super) async fn observe(
     content: Content,
 ) -> Result<Json<ObservationState>, Problem> {
     asker.may(Roles::submit, "push observations")?;
+    if content.bytes.is_empty() {
+        return Err(Problem::malformed("the body is empty").at("body"));
+    }
     let form = match observing.format.as_deref() {
         None => Form::Lines,
         Some(name) => Form::parse(name)

@@ -17,6 +17,8 @@ use crate::{
     Outcome, Page, Policy, Refusal, Removed, Session, Store, StoreError,
 };
 
+/// Statements that are kept prepared.
+const STATEMENTS: usize = 64;
 /// How long to wait for another program that writes.
 const BUSY: Duration = Duration::from_secs(2);
 
@@ -45,6 +47,7 @@ impl SqliteStore {
         writer.pragma_update(None, "synchronous", "FULL")?;
         writer.pragma_update(None, "foreign_keys", true)?;
         schema::migrate(&mut writer)?;
+        writer.set_prepared_statement_cache_capacity(STATEMENTS);
         let reader = Connection::open_with_flags(path, flags)?;
         reader.busy_timeout(BUSY)?;
         reader.pragma_update(None, "query_only", true)?;
