@@ -1,5 +1,6 @@
 //! `firstfault run -- command`: the command as if it were started without, and a report if it fails.
 
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitCode, ExitStatus};
 use std::time::Duration;
@@ -9,7 +10,8 @@ use firstfault_model::time::Timestamp;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal;
+use tokio::signal::unix::SignalKind;
 
 use crate::arguments::{GenericReport, RunOptions};
 use crate::notify::{self, Handed, generic};
@@ -26,12 +28,14 @@ pub fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let start = now();
     let (pid, status) = runtime.block_on(async {
         let (program, arguments) = options.command.split_first().context("no command is given")?;
+        // Before there is anybody who could send one.
+        let signals = Signals::catch().context("cannot catch signals")?;
         let mut child = Command::new(program)
             .args(arguments)
             .spawn()
             .with_context(|| format!("cannot run '{}'", program.to_string_lossy()))?;
         let pid = child.id().unwrap_or(0);
-        anyhow::Ok((pid, wait(&mut child).await?))
+        anyhow::Ok((pid, wait(&mut child, signals).await?))
     })?;
     if !status.success() {
         report(options, pid, start, status);
@@ -39,25 +43,53 @@ pub fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code(status)))
 }
 
+/// Signals that are sent to this process and meant for the command.
+struct Signals {
+    terminate: signal::unix::Signal,
+    hangup: signal::unix::Signal,
+    first: signal::unix::Signal,
+    second: signal::unix::Signal,
+    /// A terminal sends these to the command as well: they only must not end this process before it.
+    interrupt: signal::unix::Signal,
+    quit: signal::unix::Signal,
+}
+
+impl Signals {
+    /// Catches them from now on.
+    fn catch() -> io::Result<Self> {
+        let of = signal::unix::signal;
+        Ok(Self {
+            terminate: of(SignalKind::terminate())?,
+            hangup: of(SignalKind::hangup())?,
+            first: of(SignalKind::user_defined1())?,
+            second: of(SignalKind::user_defined2())?,
+            interrupt: of(SignalKind::interrupt())?,
+            quit: of(SignalKind::quit())?,
+        })
+    }
+
+    /// The next one that is to be handed on.
+    async fn next(&mut self) -> Signal {
+        loop {
+            tokio::select! {
+                _ = self.terminate.recv() => return Signal::SIGTERM,
+                _ = self.hangup.recv() => return Signal::SIGHUP,
+                _ = self.first.recv() => return Signal::SIGUSR1,
+                _ = self.second.recv() => return Signal::SIGUSR2,
+                _ = self.interrupt.recv() => {}
+                _ = self.quit.recv() => {}
+            }
+        }
+    }
+}
+
 /// Waits for the child, and hands on to it what is sent to this process.
-async fn wait(child: &mut Child) -> anyhow::Result<ExitStatus> {
+async fn wait(child: &mut Child, mut signals: Signals) -> io::Result<ExitStatus> {
     let pid = child.id().and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw);
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut first = signal(SignalKind::user_defined1())?;
-    let mut second = signal(SignalKind::user_defined2())?;
-    // A terminal sends these to the child as well: they only must not end this process before it.
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut quit = signal(SignalKind::quit())?;
     loop {
         let sent = tokio::select! {
-            status = child.wait() => return Ok(status?),
-            _ = terminate.recv() => Signal::SIGTERM,
-            _ = hangup.recv() => Signal::SIGHUP,
-            _ = first.recv() => Signal::SIGUSR1,
-            _ = second.recv() => Signal::SIGUSR2,
-            _ = interrupt.recv() => continue,
-            _ = quit.recv() => continue,
+            status = child.wait() => return status,
+            sent = signals.next() => sent,
         };
         if let Some(pid) = pid
             && let Err(error) = kill(pid, sent)
