@@ -70,7 +70,12 @@ impl Batch {
     pub(crate) fn read(form: Form, body: &[u8]) -> Result<Self, String> {
         let mut batch = Self::default();
         match form {
-            Form::Lines => batch.json_lines(body),
+            Form::Lines => {
+                batch.json_lines(body);
+                if batch.lines.is_empty() && batch.rejected > 0 {
+                    return Err(batch.reasons.join("; "));
+                }
+            }
             Form::Loki | Form::Agent => {
                 let value: Value = serde_json::from_slice(body).map_err(|e| e.to_string())?;
                 let streams = value.get("streams").unwrap_or(&value);
@@ -104,6 +109,11 @@ impl Batch {
                 continue;
             }
             let place = format!("line {}", i + 1);
+            // A list would be taken for the fields in their order.
+            if !line.trim_ascii_start().starts_with(b"{") {
+                self.reject(&place, "an object `{...}` is wanted");
+                continue;
+            }
             match serde_json::from_slice::<JsonLine>(line) {
                 Err(e) => self.reject(&place, &e.to_string()),
                 Ok(one) => {
