@@ -1,9 +1,11 @@
 //! Takes what is due from the queue and has it diagnosed. What panics or takes too long harms nobody else.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use firstfault_model::context::ContextDocument;
 use firstfault_model::diagnosis::Diagnosis;
 use firstfault_store::{Leased, Outcome, Revised, State, Status, StoreError};
 use tempfile::TempDir;
@@ -149,6 +151,20 @@ pub(crate) struct Kept {
     pub(crate) uid: Option<u32>,
 }
 
+/// Nodes whose hook did not report, if those of others did: they may be dead.
+fn silent(context: &ContextDocument, reported: &BTreeSet<String>) -> Option<(String, String)> {
+    let silent: Vec<&str> =
+        context.nodes.iter().map(|n| n.name.as_str()).filter(|name| !reported.contains(*name)).collect();
+    if reported.is_empty() || silent.is_empty() {
+        return None;
+    }
+    let nodes = firstfault_model::ranges::format_nodes(silent);
+    Some((
+        format!("job-end hook of {nodes}"),
+        "it did not report: the node may be dead or cut off".to_owned(),
+    ))
+}
+
 type Prepared = (Work, bool, Option<TempDir>);
 
 fn prepare(app: &App, leased: &Leased) -> Result<Prepared, String> {
@@ -170,7 +186,11 @@ fn prepare(app: &App, leased: &Leased) -> Result<Prepared, String> {
         namers.push(namer);
         requests.push(kept.request);
     }
+    let reported: BTreeSet<String> = requests.iter().filter_map(|r| r.hook.as_ref()?.node.clone()).collect();
     let request = join(requests);
+    if entry.revision > 0 {
+        work.not_read.extend(silent(&request.workload, &reported));
+    }
     work.context = request.workload.clone();
     if work.context.id.is_some() && work.context.cluster.is_none() && !app.config.cluster.is_empty() {
         work.context.cluster = Some(app.config.cluster.clone());
@@ -193,4 +213,24 @@ fn prepare(app: &App, leased: &Leased) -> Result<Prepared, String> {
     work.attempt_in_logs = request.attempt_in_logs;
     let settles = request.settles();
     Ok((work, settles, pushed.folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use firstfault_model::context::NodeDocument;
+
+    use super::*;
+
+    #[test]
+    fn a_node_whose_hook_did_not_report_is_named() {
+        let node = |name: &str| NodeDocument { name: name.into(), ..NodeDocument::default() };
+        let context = ContextDocument {
+            nodes: vec![node("gpu-1"), node("gpu-2"), node("gpu-3")],
+            ..ContextDocument::default()
+        };
+        let of = |names: &[&str]| silent(&context, &names.iter().map(|n| (*n).to_owned()).collect());
+        assert!(of(&["gpu-1", "gpu-3"]).unwrap().0.contains("gpu-2"));
+        assert_eq!(of(&["gpu-1", "gpu-2", "gpu-3"]), None);
+        assert_eq!(of(&[]), None, "hooks that run on the controller say nothing of nodes");
+    }
 }

@@ -37,13 +37,21 @@ struct Loaded {
 }
 
 impl Served {
-    /// Loads what the folders hold.
+    /// Loads what the folders hold; of what is unsound there, nothing is used.
     ///
     /// # Errors
-    /// It cannot be used, or a test of a pack fails.
+    /// What is shipped cannot be loaded, or a folder cannot be read.
     pub fn start(packs: Option<PathBuf>, plugins: Option<PathBuf>) -> anyhow::Result<Self> {
         let snapshot = Snapshot::take(packs.as_ref(), plugins.as_ref())?;
-        let (loaded, _) = build(&snapshot)?;
+        let loaded = match build(&snapshot) {
+            Ok((loaded, _)) => loaded,
+            // A site's mistake must not keep jobs from being diagnosed.
+            Err(error) if packs.is_some() || plugins.is_some() => {
+                tracing::error!("the site's rules and plugins are not used: {error:#}");
+                build(&Snapshot::take(None, None)?)?.0
+            }
+            Err(error) => return Err(error),
+        };
         Ok(Self { packs, plugins, current: ArcSwap::from_pointee(loaded), seen: Mutex::new(snapshot.digest) })
     }
 }
