@@ -102,6 +102,9 @@ pub fn capture(options: &CaptureOptions) -> anyhow::Result<ExitCode> {
         files.push((source.to_owned(), PathBuf::from(path)));
     }
     let lines = capture::take(&request, &files);
+    if lines.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
     let push = capture::Push::pack(&request, &lines)?;
     if push.send(&options.to.socket).is_err() {
         push.keep(&options.to.spool)?;

@@ -45,7 +45,16 @@ pub(super) fn accept(
         }
     }
     match identity.find(&known) {
-        Some(found) if found.has_it => Ok(Ok(answer(t, found.seq, false)?)),
+        Some(found) if found.has_it => {
+            // It may have come first with a session, of which nobody has asked anything yet.
+            if let Some(wait) = report.due_in {
+                t.prepare_cached(
+                    "UPDATE diagnosis SET state = 'accepted', due = ?2, updated = ?3 WHERE seq = ?1 AND state = 'open'",
+                )?
+                .execute(params![found.seq, now.saturating_add(wait), now])?;
+            }
+            Ok(Ok(answer(t, found.seq, false)?))
+        }
         Some(found) => merge(t, found.seq, report, &hash, now),
         None => create(t, report, &hash, now).map(Ok),
     }
@@ -85,9 +94,11 @@ fn merge(
     now: i64,
 ) -> Result<Result<Accepted, Refusal>, StoreError> {
     let row = t
-        .prepare_cached("SELECT owner, reports, attempt, start FROM diagnosis WHERE seq = ?1")?
-        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
-    let (owner, reports, attempt, start): (Option<String>, u32, Option<u32>, Option<i64>) = row;
+        .prepare_cached(
+            "SELECT owner, reports, attempt, start, state = 'open' FROM diagnosis WHERE seq = ?1",
+        )?
+        .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))?;
+    let (owner, reports, attempt, start, open): (Option<String>, u32, Option<u32>, Option<i64>, bool) = row;
     if reports >= MOST_REPORTS {
         return Ok(Err(Refusal::TooMany(MOST_REPORTS)));
     }
@@ -104,11 +115,12 @@ fn merge(
     let learned = (owner.is_none() && report.owner.is_some())
         || (attempt.is_none() && report.identity.attempt.is_some())
         || (start.is_none() && report.identity.start.is_some());
-    if !report.news && !others && !learned {
+    let wakes = report.news || open;
+    if !wakes && !others && !learned {
         t.prepare_cached("UPDATE diagnosis SET reports = reports + 1 WHERE seq = ?1")?.execute([seq])?;
         return Ok(Ok(answer(t, seq, false)?));
     }
-    let due = report.due_in.filter(|_| report.news).map(|wait| now.saturating_add(wait));
+    let due = report.due_in.filter(|_| wakes).map(|wait| now.saturating_add(wait));
     t.prepare_cached(
         "UPDATE diagnosis SET
             owner = CASE WHEN :trusted THEN coalesce(:owner, owner) ELSE coalesce(owner, :owner) END,

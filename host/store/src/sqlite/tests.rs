@@ -55,6 +55,17 @@ fn reports_of_one_attempt_make_one_diagnosis() {
 }
 
 #[test]
+fn a_hook_wakes_what_a_session_has_opened() {
+    for body in ["the session's own", "another"] {
+        let (_dir, store) = store();
+        take(&store, &NewReport { due_in: None, ..report("7", 1000, "the session's own") });
+        assert!(store.lease("me", 10).unwrap().is_none());
+        take(&store, &NewReport { news: false, ..report("7", 1000, body) });
+        assert!(store.lease("me", 10).unwrap().is_some(), "{body}");
+    }
+}
+
+#[test]
 fn a_lease_is_held_by_one_and_ends_once() {
     let (_dir, store) = store();
     take(&store, &report("7", 1000, "a"));
