@@ -7,5 +7,7 @@ pub mod arguments;
 pub mod commands;
 pub mod generation;
 pub mod inputs;
+pub mod notify;
 pub mod packtest;
 pub mod pipeline;
+pub mod served;

@@ -38,8 +38,26 @@ pub struct FileGrants {
 struct Root {
     name: String,
     folder: OwnedFd,
-    /// For a root that is itself a file: the name that is shown, and the name in `folder`.
-    only: Option<(String, OsString)>,
+    /// For a root that is itself a file.
+    only: Option<Only>,
+}
+
+/// A root that is itself a file.
+#[derive(Debug)]
+struct Only {
+    /// The name that is shown.
+    shown: String,
+    /// The name in the root's folder; none: what is held as the folder is the file itself.
+    actual: Option<OsString>,
+}
+
+/// What a root is.
+#[derive(Debug)]
+pub enum Granted {
+    /// A folder or regular file by its path.
+    Path(PathBuf),
+    /// An open folder, or an open regular file with the name to show: what lies at its path by now does not matter.
+    Open(String, OwnedFd),
 }
 
 /// One entry of a folder.
@@ -57,15 +75,31 @@ impl FileGrants {
     /// # Errors
     /// A name that is malformed or given twice, or a path that is neither a folder nor a regular file.
     pub fn new(roots: Vec<(String, PathBuf)>) -> Result<Self, RuntimeError> {
+        Self::of(roots.into_iter().map(|(name, path)| (name, Granted::Path(path))).collect())
+    }
+
+    /// The same of paths and of what is open already.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn of(roots: Vec<(String, Granted)>) -> Result<Self, RuntimeError> {
         let mut names = BTreeSet::new();
         let mut opened = Vec::with_capacity(roots.len());
-        for (name, path) in roots {
-            let refuse = |reason: String| RuntimeError::Grant { path: path.display().to_string(), reason };
+        for (name, granted) in roots {
+            let shown = match &granted {
+                Granted::Path(path) => path.display().to_string(),
+                Granted::Open(shown, _) => shown.clone(),
+            };
+            let refuse = |reason: String| RuntimeError::Grant { path: shown.clone(), reason };
             attributes::word("the name of the root", &name, 64, true).map_err(refuse)?;
             if !names.insert(name.clone()) {
                 return Err(refuse(format!("two roots are named '{name}'")));
             }
-            opened.push(Root::open(name, &path).map_err(|e| refuse(e.to_string()))?);
+            let root = match granted {
+                Granted::Path(path) => Root::open(name, &path),
+                Granted::Open(shown, file) => Root::held(name, shown, file),
+            };
+            opened.push(root.map_err(|e| refuse(e.to_string()))?);
         }
         Ok(Self { roots: Arc::new(opened) })
     }
@@ -90,10 +124,12 @@ impl FileGrants {
         let root = self.root(root)?;
         match &root.only {
             None => beneath::open_file(&root.folder, path),
-            Some((shown, actual)) => {
+            Some(only) => {
                 beneath::check_path(path)?;
-                let actual = actual.to_str().filter(|_| path == shown).ok_or_else(not_found)?;
-                beneath::open_file(&root.folder, actual)
+                if path != only.shown {
+                    return Err(not_found());
+                }
+                only.open(&root.folder)
             }
         }
     }
@@ -101,13 +137,12 @@ impl FileGrants {
     /// Entries directly in a folder, in byte order of their names.
     pub(crate) fn list(&self, root: &str, folder: &str) -> Result<Vec<Entry>, OpenError> {
         let root = self.root(root)?;
-        if let Some((shown, actual)) = &root.only {
+        if let Some(only) = &root.only {
             if !folder.is_empty() {
                 return Err(not_found());
             }
-            let actual = actual.to_str().ok_or_else(not_found)?;
-            let (_, size) = beneath::open_file(&root.folder, actual)?;
-            return Ok(vec![Entry { path: shown.clone(), kind: "file", size }]);
+            let (_, size) = only.open(&root.folder)?;
+            return Ok(vec![Entry { path: only.shown.clone(), kind: "file", size }]);
         }
         let fd = beneath::open_folder(&root.folder, folder)?;
         let mut entries = Vec::new();
@@ -151,7 +186,28 @@ fn not_found() -> OpenError {
     OpenError::System(io::Error::new(io::ErrorKind::NotFound, "there is no such file"))
 }
 
+impl Only {
+    fn open(&self, folder: &OwnedFd) -> Result<(File, u64), OpenError> {
+        match &self.actual {
+            Some(actual) => beneath::open_file(folder, actual.to_str().ok_or_else(not_found)?),
+            None => beneath::reopen_file(folder),
+        }
+    }
+}
+
 impl Root {
+    fn held(name: String, shown: String, file: OwnedFd) -> io::Result<Self> {
+        let only = match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
+            FileType::Directory => None,
+            FileType::RegularFile => Some(Only { shown, actual: None }),
+            _ => {
+                let what = "it is neither a folder nor a regular file";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+            }
+        };
+        Ok(Self { name, folder: file, only })
+    }
+
     fn open(name: String, path: &Path) -> io::Result<Self> {
         let whole = path.canonicalize()?;
         if whole.is_dir() {
@@ -173,7 +229,7 @@ impl Root {
             ));
         }
         let shown = path.file_name().unwrap_or(actual).to_string_lossy().into_owned();
-        let only = Some((shown, actual.to_os_string()));
+        let only = Some(Only { shown, actual: Some(actual.to_os_string()) });
         Ok(Self { name, folder: beneath::open_root(folder)?, only })
     }
 }

@@ -8,7 +8,6 @@
 //! bound, and there is no clock, no randomness and no order of arrival.
 
 mod attributes;
-mod beneath;
 #[allow(
     missing_docs,
     missing_debug_implementations,
@@ -49,10 +48,12 @@ mod worlds;
 #[cfg(test)]
 mod tests;
 
+use firstfault_beneath as beneath;
+
 pub use collect::{Collected, Focus, Interest, Report, ReportEntry};
 pub use error::{LoadError, PluginFailure, RuntimeError};
 pub use evidence::{NoTables, Tables, View, ViewCoverage, ViewEvent, ViewGroup};
-pub use grants::{Attachment, Capabilities, FileGrants};
+pub use grants::{Attachment, Capabilities, FileGrants, Granted};
 pub use host::files::Skipped;
 pub use limits::Limits;
 pub use plugin::Plugin;

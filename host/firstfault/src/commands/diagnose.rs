@@ -26,6 +26,7 @@ pub fn run(options: &DiagnoseOptions) -> anyhow::Result<ExitCode> {
     let asked = Asked {
         limits: ReaderLimits { zone: options.zone, year: options.year, ..ReaderLimits::default() },
         attempt: options.attempt,
+        context: None,
     };
     let generation = Generation::load(&options.rules)?;
     timing.mark("load");

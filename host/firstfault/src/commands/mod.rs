@@ -2,8 +2,11 @@
 
 pub mod diagnose;
 pub mod explain;
+pub mod hand_over;
 pub mod rules;
+pub mod run;
 pub mod schema;
+pub mod serve;
 
 use std::io::{self, IsTerminal as _, Write as _};
 

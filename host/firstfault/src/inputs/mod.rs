@@ -10,11 +10,14 @@ pub mod spooled;
 
 use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use firstfault_model::diagnosis::NotRead;
+use firstfault_model::source::Trust;
 use firstfault_reader::bytes;
 use firstfault_reader::recognise::{Content, recognise_file};
 
@@ -22,7 +25,7 @@ use firstfault_reader::recognise::{Content, recognise_file};
 const STDIN: &str = "stdin";
 
 /// One thing that was given.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone)]
 pub struct Given {
     /// Its name: of a file or a folder, of the folder within an archive.
     pub name: String,
@@ -30,6 +33,16 @@ pub struct Given {
     pub origin: PathBuf,
     /// The folder or regular file to read.
     pub path: PathBuf,
+    /// The same, if it is open already: what lies at the path by now does not matter.
+    pub open: Option<Arc<OwnedFd>>,
+    /// Who vouches for where it came from.
+    pub trust: Trust,
+}
+
+impl Given {
+    fn key(&self) -> (&str, &Path, &Path) {
+        (&self.name, &self.origin, &self.path)
+    }
 }
 
 /// Everything that was given.
@@ -61,7 +74,21 @@ pub fn prepare(paths: &[PathBuf]) -> anyhow::Result<Prepared> {
     for one in whole {
         prepared.add(one)?;
     }
-    prepared.given.sort();
+    prepared.given.sort_by(|a, b| a.key().cmp(&b.key()));
+    prepared.not_read.sort();
+    Ok(prepared)
+}
+
+/// Prepares what was opened already.
+///
+/// # Errors
+/// Something that is neither a folder nor a regular file, or a temporary folder that cannot be written.
+pub fn prepare_open(opened: Vec<Given>) -> anyhow::Result<Prepared> {
+    let mut prepared = Prepared::default();
+    for one in opened {
+        if one.path.is_dir() { prepared.given.push(one) } else { prepared.file(one)? }
+    }
+    prepared.given.sort_by(|a, b| a.key().cmp(&b.key()));
     prepared.not_read.sort();
     Ok(prepared)
 }
@@ -128,7 +155,13 @@ impl Prepared {
             let reason = format!("cut off: what follows {} bytes is not read", spooled::MOST_BYTES);
             self.not_read.push(NotRead { path: name.clone(), reason });
         }
-        self.file(Given { origin: Path::new("/").join(&name), name, path })
+        self.file(Given {
+            origin: Path::new("/").join(&name),
+            name,
+            path,
+            open: None,
+            trust: Trust::Unverified,
+        })
     }
 
     /// A regular file: an archive, something that is no log, or what plugins find the meaning of.
@@ -173,7 +206,13 @@ impl Prepared {
         let name =
             unpacked.top.clone().unwrap_or_else(|| archive::stem(&one.name).unwrap_or(&one.name).to_owned());
         let path = unpacked.top.map_or_else(|| into.clone(), |top| into.join(top));
-        self.given.push(Given { origin: one.origin.with_file_name(&name), name, path });
+        self.given.push(Given {
+            origin: one.origin.with_file_name(&name),
+            name,
+            path,
+            open: None,
+            trust: one.trust,
+        });
         Ok(())
     }
 
@@ -196,5 +235,5 @@ impl Prepared {
 
 fn given(path: &Path) -> Given {
     let name = path.file_name().map_or_else(|| "/".to_owned(), |n| n.to_string_lossy().into_owned());
-    Given { name, origin: path.to_owned(), path: path.to_owned() }
+    Given { name, origin: path.to_owned(), path: path.to_owned(), open: None, trust: Trust::Unverified }
 }

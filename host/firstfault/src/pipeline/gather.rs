@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use firstfault_model::context::ExecutionContext;
+use firstfault_daemon::request::overlay;
+use firstfault_model::context::{ContextDocument, ExecutionContext};
 use firstfault_model::diagnosis::{LimitReached, NotRead, PluginRef};
 use firstfault_model::source::{Source, Trust};
 use firstfault_model::stream::StreamName;
@@ -16,13 +17,14 @@ use firstfault_model::time::Timestamp;
 use firstfault_reader::recognise::{Content, recognise_file};
 use firstfault_reader::{Input, Part};
 use firstfault_runtime::{
-    Attachment, Capabilities, FileGrants, Focus, Interest, Plugin, PluginFailure, ReportEntry, SpooledStream,
+    Attachment, Capabilities, FileGrants, Focus, Granted, Interest, Plugin, PluginFailure, ReportEntry,
+    SpooledStream,
 };
 use rayon::prelude::*;
 
 use crate::generation::Generation;
 use crate::inputs::converted::{self, Converted};
-use crate::inputs::{self, Given, Prepared};
+use crate::inputs::{Given, Prepared};
 
 /// Longest time of one collector on the paths of one command.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -53,12 +55,26 @@ type NumberedParts = Vec<(u32, Arc<dyn Part>)>;
 ///
 /// # Errors
 /// A path that does not exist, or a context that is malformed.
-pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gathered> {
-    let mut prepared = inputs::prepare(paths)?;
+///
+/// `known` is what is known of the attempt besides; a context that is given comes second.
+pub fn gather(
+    generation: &Generation,
+    mut prepared: Prepared,
+    known: Option<&ContextDocument>,
+) -> anyhow::Result<Gathered> {
     let roots = roots(&prepared.given);
     let labels: BTreeMap<String, String> =
         roots.iter().map(|(name, _, label)| (name.clone(), label.clone())).collect();
-    let grants = FileGrants::new(roots.into_iter().map(|(name, path, _)| (name, path)).collect())?;
+    let trusts: BTreeMap<String, Trust> =
+        prepared.given.iter().zip(0..).map(|(given, i)| (root_name(i), given.trust)).collect();
+    let granted = |(given, (name, path, _)): (&Given, (String, PathBuf, String))| {
+        Ok(match &given.open {
+            Some(open) => (name, Granted::Open(given.name.clone(), open.try_clone()?)),
+            None => (name, Granted::Path(path)),
+        })
+    };
+    let granted: io::Result<Vec<_>> = prepared.given.iter().zip(roots).map(granted).collect();
+    let grants = FileGrants::of(granted.context("cannot hold what is given open")?)?;
     let capabilities = Capabilities { files: grants, deadline: DEADLINE };
     let mut plugins = generation.refused.clone();
     let connector = &generation.connector;
@@ -68,7 +84,10 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
         other => anyhow::Error::from(other).context("what ran cannot be read"),
     })?;
     plugins.push(plugin_ref(connector, None));
-    let context = contexts.into_iter().next().unwrap_or_default();
+    let mut context = contexts.into_iter().next().unwrap_or_default();
+    if let Some(known) = known {
+        context = ExecutionContext::new(overlay(known.clone(), context.document))?;
+    }
     let shared = Arc::new(context.clone());
     let interest = interest(generation);
     let mut streams: BTreeMap<StreamName, NumberedParts> = BTreeMap::new();
@@ -77,6 +96,8 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
         prepared.given.iter().zip(0..).find(|(_, i)| root == root_name(*i)).map(|(g, _)| &g.name)
     };
     let mut missing: BTreeMap<StreamName, u64> = BTreeMap::new();
+    // A stream is worth what the least of its parts is.
+    let mut least: BTreeMap<StreamName, Trust> = BTreeMap::new();
     let mut collectors = Vec::new();
     let mut limits = Vec::new();
     let mut attached = BTreeSet::new();
@@ -110,7 +131,9 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
                     if gap > 0 {
                         *missing.entry(name.clone()).or_default() += gap;
                     }
+                    let trust = trusts.get(&attachment.root).copied().unwrap_or(Trust::Unverified);
                     let mut add = |name: StreamName, part: Arc<dyn Part>| {
+                        least.entry(name.clone()).and_modify(|t| *t = (*t).min(trust)).or_insert(trust);
                         streams.entry(name).or_default().push((number, part));
                     };
                     match seen.with_context(|| format!("cannot convert '{path}'"))? {
@@ -160,10 +183,11 @@ pub fn gather(generation: &Generation, paths: &[PathBuf]) -> anyhow::Result<Gath
         .into_iter()
         .map(|(name, mut parts)| {
             parts.sort_by_key(|(part, _)| *part);
-            // Paths are the user's: nobody vouches for where the files came from.
+            // Nobody vouches for where files came from that a person names.
+            let trust = least.get(&name).copied().unwrap_or(Trust::Unverified);
             let missing = missing.get(&name).copied().unwrap_or(0);
             let parts = parts.into_iter().map(|(_, part)| part).collect();
-            Input { name, trust: Trust::Unverified, parts, missing }
+            Input { name, trust, parts, missing }
         })
         .collect();
     collectors.sort();

@@ -13,10 +13,12 @@ pub mod view;
 
 use std::path::PathBuf;
 
+use firstfault_model::context::ContextDocument;
 use firstfault_model::diagnosis::Diagnosis;
 use firstfault_reader::ReaderLimits;
 
 use crate::generation::Generation;
+use crate::inputs::{self, Prepared};
 use timing::Timing;
 
 /// What is asked besides the paths.
@@ -26,6 +28,8 @@ pub struct Asked {
     pub limits: ReaderLimits,
     /// Of several attempts in the logs the one that is meant.
     pub attempt: Option<u32>,
+    /// What is known of the attempt besides what is given to read.
+    pub context: Option<ContextDocument>,
 }
 
 /// Diagnoses what lies under paths.
@@ -38,8 +42,21 @@ pub fn diagnose(
     asked: &Asked,
     timing: &mut Timing,
 ) -> anyhow::Result<Diagnosis> {
+    diagnose_prepared(generation, inputs::prepare(paths)?, asked, timing)
+}
+
+/// Diagnoses what was prepared.
+///
+/// # Errors
+/// What cannot be read, or a context that is malformed.
+pub fn diagnose_prepared(
+    generation: &Generation,
+    prepared: Prepared,
+    asked: &Asked,
+    timing: &mut Timing,
+) -> anyhow::Result<Diagnosis> {
     let limits = &asked.limits;
-    let gathered = gather::gather(generation, paths)?;
+    let gathered = gather::gather(generation, prepared, asked.context.as_ref())?;
     timing.mark("collect");
     let matcher = generation.rules.matcher();
     let mut reading = firstfault_reader::read(gathered.inputs, matcher, &gathered.context, limits);

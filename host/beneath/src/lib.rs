@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat, openat2};
 use rustix::io::Errno;
@@ -14,7 +14,7 @@ const ATTEMPTS: usize = 16;
 
 /// Why something cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OpenError {
+pub enum OpenError {
     /// The path is not one that this interface takes.
     #[error("{0}")]
     Path(&'static str),
@@ -28,7 +28,7 @@ pub(crate) enum OpenError {
 
 impl OpenError {
     /// The code of the plugin interface.
-    pub(crate) fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         match self {
             Self::Path(_) => "malformed",
             Self::Kind(_) => "denied",
@@ -52,12 +52,12 @@ impl From<OpenError> for io::Error {
 }
 
 /// Opens a folder that the operator named, to open others beneath it. Links in this path are the operator's and followed.
-pub(crate) fn open_root(path: &std::path::Path) -> io::Result<OwnedFd> {
+pub fn open_root(path: &std::path::Path) -> io::Result<OwnedFd> {
     Ok(open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Checks a relative path: non-empty components between `/`, none of them `.` or `..`.
-pub(crate) fn check_path(path: &str) -> Result<(), OpenError> {
+pub fn check_path(path: &str) -> Result<(), OpenError> {
     if path.is_empty() {
         return Err(OpenError::Path("the path is empty"));
     }
@@ -81,7 +81,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), OpenError> {
 }
 
 /// Opens a regular file for reading; also returns its size.
-pub(crate) fn open_file(root: impl AsFd, path: &str) -> Result<(File, u64), OpenError> {
+pub fn open_file(root: impl AsFd, path: &str) -> Result<(File, u64), OpenError> {
     check_path(path)?;
     // Looking first: merely opening a device may already do something.
     regular(&fstat(lookup(root.as_fd(), path, OFlags::PATH | OFlags::NOFOLLOW)?).map_err(io::Error::from)?)?;
@@ -91,8 +91,16 @@ pub(crate) fn open_file(root: impl AsFd, path: &str) -> Result<(File, u64), Open
     Ok((File::from(fd), u64::try_from(stat.st_size).unwrap_or(0)))
 }
 
+/// Opens a regular file that is open already once more, with a position of its own; also returns its size.
+pub fn reopen_file(file: &OwnedFd) -> Result<(File, u64), OpenError> {
+    regular(&fstat(file).map_err(io::Error::from)?)?;
+    let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let size = again.metadata()?.len();
+    Ok((again, size))
+}
+
 /// Opens a folder for listing; `""` is the root itself.
-pub(crate) fn open_folder(root: impl AsFd, path: &str) -> Result<OwnedFd, OpenError> {
+pub fn open_folder(root: impl AsFd, path: &str) -> Result<OwnedFd, OpenError> {
     let path = if path.is_empty() {
         "."
     } else {
@@ -153,12 +161,12 @@ fn refused(errno: Errno) -> OpenError {
 }
 
 /// Looks at one entry of an open folder without following it.
-pub(crate) fn stat_entry(folder: impl AsFd, name: &std::ffi::CStr) -> io::Result<Stat> {
+pub fn stat_entry(folder: impl AsFd, name: &std::ffi::CStr) -> io::Result<Stat> {
     Ok(rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Whether a file lies at an absolute path that the operator gave.
-pub(crate) fn is_regular(path: &std::path::Path) -> io::Result<bool> {
+pub fn is_regular(path: &std::path::Path) -> io::Result<bool> {
     let stat = rustix::fs::statat(CWD, path, rustix::fs::AtFlags::empty())?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
 }
