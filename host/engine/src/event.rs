@@ -88,6 +88,8 @@ pub struct Event {
     pub quoted: bool,
     /// Whether it is the kernel's word without the kernel's prefix: somebody else may have printed it.
     pub unproven: bool,
+    /// When it was over, by the clock that most nodes share, if a line at its place says so.
+    pub over: Option<Timestamp>,
     /// Whether only the workload tells this fault of a device, and the kernel's whole log has nothing of it.
     pub doubted: bool,
     /// Whether it names a process that is told to be another job's.
@@ -139,6 +141,7 @@ impl Event {
             unproven: stream.name.source == Source::Unstated
                 && signature.sources.iter().all(|s| *s == Source::Kernel)
                 && !hits.iter().any(|h| h.kernel),
+            over: None,
             doubted: false,
             of_another_job: false,
             stranger: false,
@@ -150,12 +153,13 @@ impl Event {
             rule: signature.id.clone(),
         };
         event.onset = onset(&hits, &event.facts, case.context.document.start);
-        // Whose log has a line about an act of the scheduler says nothing of where it took place.
+        // Whose log has a line about an act of the scheduler, or about a list of nodes, says nothing of where it took place.
         let told = match &signature.consumer {
             Consumer::Symptom(_) => signature.spec.place.contains_key("node"),
             Consumer::Module(_) => draft.place.node.is_some(),
         };
-        if definition.domain == Some(Domain::Scheduler) && !told {
+        let of_a_list = event.facts.contains_key("nodes");
+        if (definition.domain == Some(Domain::Scheduler) || of_a_list) && !told {
             event.place = Place { component: event.place.component.take(), ..Place::default() };
         }
         event.complete_place(case);

@@ -16,7 +16,7 @@ use crate::edges::{self, Edge, Named};
 use crate::event::{Event, Onset, overlay};
 use crate::processes::Processes;
 use crate::ranks::{self, RankMap};
-use crate::{cycles, doubts, scope, shared};
+use crate::{cycles, doubts, recovery, scope, shared};
 
 /// Most events of a graph.
 pub const MAX_EVENTS: usize = 400_000;
@@ -69,6 +69,7 @@ impl Graph {
         let attempts = Attempts::find(&events, case, rules);
         scope::assign(&mut events, &attempts, case, rules);
         doubts::assign(&mut events, case, rules);
+        recovery::assign(&mut events, rules);
         let named = Named::of(&events, case);
         let next = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let (switches, added) = shared::switches(&events, next, case, rules);

@@ -31,6 +31,7 @@ pub mod plan;
 pub mod processes;
 pub mod progress;
 pub mod ranks;
+pub mod recovery;
 pub mod roots;
 pub mod scope;
 pub mod shared;

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use firstfault_model::time::{HOUR, MINUTE, SECOND};
 
 use crate::event::Event;
+use crate::recovery;
 
 /// How far the clocks of two nodes may differ where nothing tells their offset.
 pub const CLOCK_BOUND: i64 = MINUTE;
@@ -105,6 +106,8 @@ pub fn within(cause: &Event, effect: &Event, before: i64, after: i64, reach: Rea
     };
     // Nor does a rule's wide window reach back to what passed long ago, elsewhere.
     let before = if reach == Reach::Passing { before.min(LONGEST_SILENCE) } else { before };
+    // What is over does nothing any more.
+    let not_over = cause.over.is_none_or(|over| e.from <= over.shifted(recovery::GRACE).shifted(slack));
     let not_early = reach == Reach::Lasting || c.to.shifted(before).shifted(slack) >= earliest;
-    Some(not_late && not_early)
+    Some(not_late && not_early && not_over)
 }

@@ -25,7 +25,7 @@ impl Processes {
     #[must_use]
     pub fn learn(events: &[Event], case: &Case) -> Self {
         let mut known: BTreeMap<String, BTreeMap<String, BTreeSet<u32>>> = BTreeMap::new();
-        for event in events.iter().filter(|e| !e.quoted && e.facts.get("id").is_none()) {
+        for event in events.iter().filter(|e| !e.quoted && !e.facts.contains_key("id")) {
             let source = case.streams.get(event.first.stream as usize).map(|s| &s.name.source);
             if !matches!(source, Some(Source::App)) {
                 continue;

@@ -18,6 +18,7 @@ use crate::event::{Event, Onset, Scope};
 use crate::graph::Graph;
 use crate::order;
 use crate::progress::Seen;
+use crate::recovery;
 
 /// How long before the end a fault without visible effects may lie.
 const NEAR_THE_END: i64 = 30 * MINUTE;
@@ -130,7 +131,9 @@ pub fn dismissed(graph: &Graph, case: &Case, rules: &RuleSet, seen: &Seen) -> BT
             let definition = event.definition(rules);
             let survived = if definition.is_some_and(|d| d.terminal.is_some()) {
                 false
-            } else if definition.is_some_and(|d| d.fatal) {
+            } else if definition.is_some_and(|d| d.fatal)
+                && !(of_no_rank(event, rules) && event.place.process.is_some())
+            {
                 // What the job outlived by far was not fatal to it, whatever it reads like.
                 seen.outlived(event)
             } else {
@@ -307,7 +310,8 @@ fn leads_to_the_end(
         seen.is_none_or(|seen| end.since(event.common_time(seen)) <= NEAR_THE_END)
     };
     let follows = |i: &u32| graph.events.get(*i as usize).is_some_and(is_near);
-    is_near(event) || Graph::reached_from(i, effects).iter().any(follows)
+    let was_over = event.over.is_some_and(|over| end.since(over) > recovery::GRACE);
+    (is_near(event) && !was_over) || Graph::reached_from(i, effects).iter().any(follows)
 }
 
 /// Whether an event began when all was over: after the end, or after the last word of what failed on its own node.

@@ -34,6 +34,11 @@ role = "either"
 domain = "hardware"
 sub_domain = "gpu"
 title = "GPU fault"
+over = ["gpu.fine"]
+[[symptom]]
+id = "gpu.fine"
+role = "benign"
+title = "GPU is fine again"
 [[symptom]]
 id = "gpu.advice"
 role = "advice"

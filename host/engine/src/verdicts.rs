@@ -331,3 +331,20 @@ fn a_process_in_the_control_group_of_another_job_is_that_jobs() {
     assert!(ruled_out(&small("78")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
     assert!(!ruled_out(&small("77")).contains(&("gpu.fault".into(), RuledOut::OutOfScope)));
 }
+
+#[test]
+fn what_was_over_long_before_brought_nothing_about() {
+    // Both nodes wait for each other from half an hour after the fault on.
+    let small = |fine: Option<i64>| {
+        let small = Small::new().event("gpu.fault", &KERNEL, "n1", &[GPU], 2400).timeouts(&[0, 1, 3], 2900);
+        match fine {
+            Some(at) => small.event("gpu.fine", &KERNEL, "n1", &[GPU], at),
+            None => small,
+        }
+    };
+    assert_eq!(roots(&small(None)), [("gpu.fault".into(), Some("n1".into()))]);
+    assert_eq!(roots(&small(Some(2410))), []);
+    // What begins while it lasts, or soon after, may follow from it; and a line before it says nothing.
+    assert_eq!(roots(&small(Some(2890))), [("gpu.fault".into(), Some("n1".into()))]);
+    assert_eq!(roots(&small(Some(2390))), [("gpu.fault".into(), Some("n1".into()))]);
+}

@@ -158,7 +158,7 @@ fn codes_are_explained() {
 #[test]
 fn shipped_rules_are_sound() {
     let checked = output(firstfault().args(["rules", "check"]));
-    for pack in ["app", "nccl", "scheduler", "xid"] {
+    for pack in ["cuda", "fabric", "kernel", "kubernetes", "nccl", "python", "slurm", "xid"] {
         assert!(checked.lines().any(|line| line.starts_with(&format!("{pack} "))), "{pack}: {checked}");
     }
     let tested = output(firstfault().args(["rules", "test"]));

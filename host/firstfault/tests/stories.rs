@@ -49,10 +49,9 @@ use variation::{Renaming, Variation, Varied};
 
 /// What goes wrong as yet, by kind of change and incident (`*`: in some). What does not any more has to go from here.
 const OPEN: &[(&str, &[&str])] = &[
-    // What is over, or met a process that is none of the job's, less than a quarter of an hour before the end.
+    // What is over, less than a quarter of an hour before the end.
     ("file_server_that_came_back", &["gpu_lost_before_start"]),
     ("port_that_came_back", &["gpu_lost_before_start"]),
-    ("strangers_oom_kill", &["*"]),
 ];
 
 /// Lines that are taken away one by one besides those that the diagnosis cites, by incident.

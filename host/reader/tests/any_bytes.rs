@@ -13,7 +13,7 @@ use firstfault_model::stream::StreamName;
 use firstfault_reader::journal::{self, Parts};
 use firstfault_reader::numbered::Numbered;
 use firstfault_reader::recognise::{self, Content};
-use firstfault_reader::{Input, Part, ReaderLimits, Reading, block, bug_report, prefix, segment};
+use firstfault_reader::{Input, Part, ReaderLimits, Reading, block, bug_report, glued, prefix, segment};
 use firstfault_rules::load::load;
 use firstfault_rules::pack::Block;
 use firstfault_rules::ruleset::RuleSet;
@@ -246,15 +246,18 @@ fn naive(log: &[u8], source: &Source) -> Found {
     let mut next = 0;
     while let Some((range, after)) = segment::next(log, next) {
         next = after;
-        let line = segment::without_escapes(&log[range.clone()]);
-        for (index, signature) in (0_u32..).zip(RULES.matcher().signatures()) {
-            if compared(index)
-                && signature.applies_to(source)
-                && signature.pattern().unwrap().is_match(&line)
-                && !signature.excepted(&line)
-            {
-                let entry = found.entry(index).or_insert((0, range.start as u64, 0));
-                *entry = (entry.0 + 1, entry.1, range.start as u64);
+        for piece in glued::pieces(&log[range.clone()]) {
+            let start = range.start + piece.start;
+            let line = segment::without_escapes(&log[start..range.start + piece.end]);
+            for (index, signature) in (0_u32..).zip(RULES.matcher().signatures()) {
+                if compared(index)
+                    && signature.applies_to(source)
+                    && signature.pattern().unwrap().is_match(&line)
+                    && !signature.excepted(&line)
+                {
+                    let entry = found.entry(index).or_insert((0, start as u64, 0));
+                    *entry = (entry.0 + 1, entry.1, start as u64);
+                }
             }
         }
     }

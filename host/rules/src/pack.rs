@@ -114,6 +114,9 @@ pub struct Symptom {
     /// It leaves state that lasts beyond its attempt until a reset or reboot.
     #[serde(default)]
     pub lasting: bool,
+    /// Symptoms that say at its place that it is over: the port came up, the server answers again.
+    #[serde(default)]
+    pub over: Vec<String>,
     /// A link of the node failed: on several nodes of one switch at once, and on no others, it is the switch.
     #[serde(default)]
     pub shared: bool,
